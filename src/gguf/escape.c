@@ -44,27 +44,43 @@ static bool is_unsafe(const uint8_t *b, size_t n, bool keep_slash)
 }
 
 /* A character is copied before it is judged: bytes in a mapping may change between two looks. */
-static void escape(GString *out, const char *bytes, size_t len, bool keep_slash)
+static size_t next(const char *bytes, size_t len, bool keep_slash, char out[PN_ESCAPED_MAX],
+                   size_t *out_len)
 {
     static const char hex[] = "0123456789ABCDEF";
+    char character[4];
+    size_t there = MIN(len, sizeof character);
+    memcpy(character, bytes, there);
 
+    size_t n = pn_utf8_length(character, there);
+    if (!is_unsafe((const uint8_t *)character, n, keep_slash)) {
+        memcpy(out, character, n);
+        *out_len = n;
+        return n;
+    }
+    n = MAX(n, 1);
+    *out_len = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t byte = (uint8_t)character[i];
+        out[(*out_len)++] = '%';
+        out[(*out_len)++] = hex[byte >> 4];
+        out[(*out_len)++] = hex[byte & 15];
+    }
+    return n;
+}
+
+size_t pn_escape_next(const char *bytes, size_t len, char out[PN_ESCAPED_MAX], size_t *out_len)
+{
+    return next(bytes, len, false, out, out_len);
+}
+
+static void escape(GString *out, const char *bytes, size_t len, bool keep_slash)
+{
     for (size_t i = 0; i < len;) {
-        char character[4];
-        size_t there = MIN(len - i, sizeof character);
-        memcpy(character, bytes + i, there);
-
-        size_t n = pn_utf8_length(character, there);
-        if (is_unsafe((const uint8_t *)character, n, keep_slash)) {
-            n = MAX(n, 1);
-            for (size_t j = 0; j < n; j++) {
-                uint8_t byte = (uint8_t)character[j];
-                char code[3] = {'%', hex[byte >> 4], hex[byte & 15]};
-                g_string_append_len(out, code, sizeof code);
-            }
-        } else {
-            g_string_append_len(out, character, (gssize)n);
-        }
-        i += n;
+        char escaped[PN_ESCAPED_MAX];
+        size_t n;
+        i += next(bytes + i, len - i, keep_slash, escaped, &n);
+        g_string_append_len(out, escaped, (gssize)n);
     }
 }
 

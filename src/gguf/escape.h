@@ -7,6 +7,13 @@
  * when there is none: overlong forms, surrogates and what lies past U+10FFFF are not valid. */
 size_t pn_utf8_length(const char *bytes, size_t len);
 
+/* The most bytes that one character becomes. */
+enum { PN_ESCAPED_MAX = 6 };
+
+/* Writes the first character of len > 0 bytes to out as pn_escape does, without a NUL, its length
+ * to out_len. Returns how many bytes it took. Allocates nothing. */
+size_t pn_escape_next(const char *bytes, size_t len, char out[PN_ESCAPED_MAX], size_t *out_len);
+
 /* Appends len bytes to out, with '/', '%', NUL, control bytes (C0, 7F, and C1 as C2 80 to C2 9F)
  * and bytes that are no part of valid UTF-8 written %XX, in upper-case hex. */
 void pn_escape(GString *out, const char *bytes, size_t len);
