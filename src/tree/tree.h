@@ -35,6 +35,10 @@ int tree_lookup(tree *t, uint64_t dir, const char *name, uint64_t *ino);
 /* ENOENT for a number that is no node. GATE (size of a text) */
 int tree_getattr(tree *t, uint64_t ino, view_scratch *scratch, tree_stat *out);
 
+/* Whether tree_getattr is quick: false where it would have to render a text (view.is_sized). Needs
+ * no gate. */
+bool tree_is_sized(const tree *t, uint64_t ino);
+
 /* The entry at *cookie (0: the first; then as left by the call before): its name (NUL-terminated),
  * number and kind, without
  * "." and "..". Sets *cookie to the next. ENOENT past the last. Every cookie stays valid. GATE */

@@ -36,6 +36,10 @@ typedef struct view {
     /* Whether key or tensor `index` appears here; NULL: all do. Touches no byte of the mapping. */
     bool (*has)(const view_model *model, uint64_t index);
 
+    /* Whether `size` is quick by now; NULL: always. Where it is not (a text that would have to be
+     * rendered to know), listing the folder leaves it out. Touches no byte of the mapping. */
+    bool (*is_sized)(const view_model *model, uint64_t index);
+
     /* The size in bytes; 0, or an errno. */
     int (*size)(view_model *model, uint64_t index, view_scratch *scratch, uint64_t *size);
 
