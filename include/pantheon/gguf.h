@@ -58,6 +58,7 @@ typedef struct {
 } pn_gguf_options;
 
 typedef struct {
+    const uint8_t *data; /* the bytes of the file, as given by its pn_gguf_source */
     uint64_t size;       /* of the file */
     uint64_t data_start; /* where its data section starts; may lie past the end */
     uint32_t alignment;

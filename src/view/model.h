@@ -1,6 +1,7 @@
 /* The model as views see it: the parsed file, and what views keep about it. */
 #pragma once
 
+#include "view/text.h"
 #include "view/view.h"
 
 view_model *view_model_new(const pn_gguf_file *gguf); /* gguf is borrowed */
@@ -12,6 +13,13 @@ const pn_gguf_file *view_model_gguf(const view_model *model);
 /* Adds a line to problems.txt (thread-safe; not from behind the gate). A sentence, escaped, without
  * newline. */
 void view_model_note(view_model *model, const char *sentence);
+
+/* Appends the notes to out, a line each. Touches no byte of the mapping. */
+void view_model_notes(view_model *model, GString *out);
+
+/* What texts keep about the model, and a thread's memory for making them: text.h. */
+text_cache *view_model_texts(view_model *model);
+text_scratch *view_scratch_texts(view_scratch *scratch);
 
 view_scratch *view_scratch_new(void);
 void view_scratch_free(view_scratch *scratch);
