@@ -154,7 +154,7 @@ static size_t thin_out(checkpoint *checkpoints, size_t n)
 }
 
 /* Runs the text to its end, and sets *out to what is now in its slot. */
-static int measure(const text *text, const text_job *job, text_scratch *scratch, text_slot *slot,
+static int measure(const text *self, const text_job *job, text_scratch *scratch, text_slot *slot,
                    text_slot *out)
 {
     checkpoint *checkpoints = scratch->checkpoints;
@@ -164,7 +164,7 @@ static int measure(const text *text, const text_job *job, text_scratch *scratch,
     text_sink sink = {0};
     int result;
 
-    while ((result = text->step(job, &state, &sink)) == TEXT_MORE) {
+    while ((result = self->step(job, &state, &sink)) == TEXT_MORE) {
         if (sink.at < next)
             continue;
         if (n == MAX_CHECKPOINTS) {
@@ -188,39 +188,39 @@ static text_job job_of(view_model *model, uint64_t index, text_scratch *scratch)
 
 /* Makes a short text that is not kept. Where the window ends before the text, the rest is counted.
  */
-static int make_whole(const text *text, const text_job *job, text_sink *sink)
+static int make_whole(const text *self, const text_job *job, text_sink *sink)
 {
     text_state state = {0};
     int result;
 
-    while ((result = text->step(job, &state, sink)) == TEXT_MORE)
+    while ((result = self->step(job, &state, sink)) == TEXT_MORE)
         ;
     return result == TEXT_END ? 0 : result;
 }
 
-static int known_slot(const text *text, const text_job *job, text_scratch *scratch,
+static int known_slot(const text *self, const text_job *job, text_scratch *scratch,
                       text_slot **slot, text_slot *value)
 {
-    *slot = &view_model_texts(job->model)->slots[text->id][job->index];
+    *slot = &view_model_texts(job->model)->slots[self->id][job->index];
     *value = g_atomic_pointer_get(*slot);
-    return *value ? 0 : measure(text, job, scratch, *slot, value);
+    return *value ? 0 : measure(self, job, scratch, *slot, value);
 }
 
-int text_size(const text *text, view_model *model, uint64_t index, view_scratch *view_scratch,
+int text_size(const text *self, view_model *model, uint64_t index, view_scratch *thread,
               uint64_t *size)
 {
-    text_scratch *scratch = view_scratch_texts(view_scratch);
+    text_scratch *scratch = view_scratch_texts(thread);
     text_job job = job_of(model, index, scratch);
 
-    if (text->id == TEXT_NOT_KEPT) {
+    if (self->id == TEXT_NOT_KEPT) {
         text_sink sink = {0};
-        int result = make_whole(text, &job, &sink);
+        int result = make_whole(self, &job, &sink);
         *size = sink.at;
         return result;
     }
 
     text_slot *slot, value;
-    int result = known_slot(text, &job, scratch, &slot, &value);
+    int result = known_slot(self, &job, scratch, &slot, &value);
     if (result == 0)
         *size = slot_size(value);
     return result;
@@ -252,7 +252,7 @@ static checkpoint start_for(text_slot *slot, text_slot value, const text_scratch
 
 /* Fills the sink's window, which ends in a text of this size, from start, and leaves in *start the
  * state to go on from. Ends early, before the step that would mix bytes of two source files. */
-static int fill(const text *text, const text_job *job, uint64_t size, checkpoint *start,
+static int fill(const text *self, const text_job *job, uint64_t size, checkpoint *start,
                 text_sink *sink)
 {
     text_state state = start->state;
@@ -261,7 +261,7 @@ static int fill(const text *text, const text_job *job, uint64_t size, checkpoint
     do {
         text_sink before = *sink;
         *start = (checkpoint){sink->at, state};
-        result = text->step(job, &state, sink);
+        result = self->step(job, &state, sink);
         if (result > 0)
             return result;
         if (sink->at > size)
@@ -275,27 +275,27 @@ static int fill(const text *text, const text_job *job, uint64_t size, checkpoint
     return result == TEXT_END && sink->at != size ? EIO : 0;
 }
 
-int text_read(const text *text, view_model *model, uint64_t index, uint64_t offset, void *buffer,
-              size_t len, view_scratch *view_scratch, view_piece *piece)
+int text_read(const text *self, view_model *model, uint64_t index, uint64_t offset, void *buffer,
+              size_t len, view_scratch *thread, view_piece *piece)
 {
-    text_scratch *scratch = view_scratch_texts(view_scratch);
+    text_scratch *scratch = view_scratch_texts(thread);
     text_job job = job_of(model, index, scratch);
     text_sink sink = {.from = offset, .window = buffer};
     int result;
 
     *piece = (view_piece){0};
-    if (text->id == TEXT_NOT_KEPT) {
+    if (self->id == TEXT_NOT_KEPT) {
         sink.to = offset + MIN(len, UINT64_MAX - offset);
-        result = make_whole(text, &job, &sink);
+        result = make_whole(self, &job, &sink);
     } else {
         text_slot *slot, value;
-        result = known_slot(text, &job, scratch, &slot, &value);
+        result = known_slot(self, &job, scratch, &slot, &value);
         if (result != 0 || offset >= slot_size(value))
             return result;
         checkpoint start = start_for(slot, value, scratch, offset);
         sink.at = start.at;
         sink.to = offset + MIN(len, slot_size(value) - offset);
-        result = fill(text, &job, slot_size(value), &start, &sink);
+        result = fill(self, &job, slot_size(value), &start, &sink);
         scratch->last = result == 0 ? slot : NULL;
         scratch->next = start;
     }

@@ -80,9 +80,9 @@ typedef struct {
 } text;
 
 /* As view.size and view.read. */
-int text_size(const text *text, view_model *model, uint64_t index, view_scratch *scratch,
+int text_size(const text *self, view_model *model, uint64_t index, view_scratch *scratch,
               uint64_t *size);
-int text_read(const text *text, view_model *model, uint64_t index, uint64_t offset, void *buffer,
+int text_read(const text *self, view_model *model, uint64_t index, uint64_t offset, void *buffer,
               size_t len, view_scratch *scratch, view_piece *piece);
 
 /* A model owns one, a thread's scratch the other. */
