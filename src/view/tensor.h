@@ -1,0 +1,37 @@
+/* Tensors as streams of elements, and how a tensor is written down. What a view of a tensor shows
+ * is one form of its elements, with or without a header in front.
+ *
+ * Knows nothing of which views there are. */
+#pragma once
+
+#include "view/view.h"
+
+typedef enum {
+    TENSOR_F32,  /* float32 */
+    TENSOR_F16,  /* float16, narrowed from the float32 value unless the tensor is F16 already */
+    TENSOR_BF16, /* bfloat16, likewise */
+    TENSOR_OWN,  /* the elements as stored, in host byte order: types whose block is one element */
+} tensor_form;
+
+/* Whether the tensor can be shown in this form; the bytes of one element in it, and of all. */
+bool tensor_has_form(const pn_gguf_tensor *tensor, tensor_form form);
+unsigned tensor_elem_size(const pn_gguf_tensor *tensor, tensor_form form);
+uint64_t tensor_form_size(const pn_gguf_tensor *tensor, tensor_form form);
+
+/* As view.read, on a tensor that has the form: up to len bytes from any offset. What whole blocks
+ * give can be read to the byte, even of a tensor that is cut off; EIO past it. */
+int tensor_read(const pn_gguf_tensor *tensor, tensor_form form, uint64_t offset, void *buffer,
+                size_t len, view_scratch *scratch, view_piece *piece);
+
+/* The bytes as stored; EIO past what is there. */
+int tensor_read_raw(const pn_gguf_tensor *tensor, uint64_t offset, size_t len, view_piece *piece);
+
+/* Whether the end of the file cuts it off. */
+bool tensor_is_cut(const pn_gguf_tensor *tensor);
+
+/* Its type's name, "type 139" for an unknown id; its dimensions as "[2,3]": in the file's order
+ * (ne) or row-major (shape), "[]" for none. With a NUL. */
+enum { TENSOR_TYPE_MAX = 24, TENSOR_DIMS_MAX = PN_GGUF_MAX_DIMS * 21 + 3 };
+void tensor_type_text(char out[TENSOR_TYPE_MAX], const pn_gguf_tensor *tensor);
+void tensor_ne_text(char out[TENSOR_DIMS_MAX], const pn_gguf_tensor *tensor);
+void tensor_shape_text(char out[TENSOR_DIMS_MAX], const pn_gguf_tensor *tensor);
