@@ -1,0 +1,29 @@
+/* The kernels behind the table of types: what they are, and the list of the portable ones. */
+#pragma once
+
+#include <pantheon/quant.h>
+
+/* Dequantizes n whole little-endian blocks at src (any alignment) to dst (aligned for float). */
+typedef void (*quant_kernel)(const void *src, float *dst, size_t n);
+
+/* clang-format off */
+#define QUANT_FOR_EACH_KERNEL(X)                                                                   \
+    X(f32) X(f16) X(bf16) X(f64) X(i8) X(i16) X(i32) X(i64)                                        \
+    X(q4_0) X(q4_1) X(q5_0) X(q5_1) X(q8_0) X(q8_1)                                                \
+    X(q2_k) X(q3_k) X(q4_k) X(q5_k) X(q6_k) X(q8_k)                                                \
+    X(iq2_xxs) X(iq2_xs) X(iq2_s) X(iq3_xxs) X(iq3_s) X(iq1_s) X(iq1_m) X(iq4_nl) X(iq4_xs)        \
+    X(tq1_0) X(tq2_0) X(mxfp4) X(nvfp4) X(q1_0) X(q2_0)
+/* clang-format on */
+
+#define QUANT_DECLARE_PORTABLE(name)                                                               \
+    void quant_portable_##name(const void *src, float *dst, size_t n);
+QUANT_FOR_EACH_KERNEL(QUANT_DECLARE_PORTABLE)
+
+/* Defines the portable kernel of a type from the function `name` that dequantizes one block. */
+#define QUANT_PORTABLE_KERNEL(name, elems)                                                         \
+    void quant_portable_##name(const void *src, float *dst, size_t n)                              \
+    {                                                                                              \
+        const block_##name *block = src;                                                           \
+        for (size_t i = 0; i < n; i++)                                                             \
+            name(block + i, dst + i * (elems));                                                    \
+    }
