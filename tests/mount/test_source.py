@@ -1,0 +1,174 @@
+"""The source changes under the mount: EIO for what cannot be read, never zeros, never old bytes
+after a reopen, and everything else goes on."""
+
+import errno
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+import gguf_file
+
+RAW = "tensors/raw/blk.1.ffn_gate.weight"
+F32 = "tensors/f32/blk.1.ffn_gate.weight"
+HEADER_FILE = "metadata/general.description"
+
+
+@pytest.fixture
+def copy(own, sample):
+    return shutil.copy(sample, own / "copy.gguf")
+
+
+@pytest.fixture
+def place(sample):
+    """Offset and size of the tensor that the tests look at: 512 rows of a 144-byte block."""
+    file = gguf_file.File(sample)
+    tensor = next(t for t in file.tensors if t.name == b"blk.1.ffn_gate.weight")
+    return tensor.offset, 512 * 144
+
+
+def read_errno(path, offset, size, flags=0):
+    """The bytes there, or the errno."""
+    descriptor = os.open(path, os.O_RDONLY | flags)
+    try:
+        return os.pread(descriptor, size, offset)
+    except OSError as error:
+        return error.errno
+    finally:
+        os.close(descriptor)
+
+
+def assert_alive(mount, sample):
+    """The header is still there, so its texts are; the tables do not need the file."""
+    assert (mount / HEADER_FILE).read_bytes().startswith(b"Random numbers")
+    assert len(os.listdir(mount / "tensors/f32")) == 38
+    assert (mount / "tensors.tsv").read_bytes()
+    assert (mount / "tensors/f32/token_embd.weight").stat().st_size == 295 * 256 * 4
+
+
+@pytest.mark.parametrize("inside", [0, 1, 100, 4095], ids="page+{}".format)
+@pytest.mark.parametrize("flags", [0, os.O_DIRECT], ids=["buffered", "O_DIRECT"])
+def test_truncated(mounted, sample, copy, place, inside, flags):
+    offset, size = place
+    cut = (offset + size // 2) // 4096 * 4096 + inside
+    whole = open(sample, "rb").read()
+    values = np.fromfile(mounted(sample) / F32, "<f4").tobytes()
+    mount = mounted(copy)
+    os.truncate(copy, cut)
+
+    have = cut - offset
+    safe = have // 4096 * 4096 - 4096
+    assert read_errno(mount / RAW, 0, safe, flags) == whole[offset:offset + safe]
+    assert read_errno(mount / RAW, have // 4096 * 4096 + 4096, 4096, flags) == errno.EIO
+    assert read_errno(mount / RAW, size - 10, 10, flags) == errno.EIO
+
+    blocks = have // 144
+    safe = blocks * 1024 // 4096 * 4096 - 4096
+    assert read_errno(mount / F32, 0, safe, flags) == values[:safe]
+    after = -(-(blocks + 1) * 1024 // 4096) * 4096
+    assert read_errno(mount / F32, after, 4096, flags) == errno.EIO
+    assert read_errno(mount / F32, 512 * 1024 - 4, 4, flags) == errno.EIO
+    assert read_errno(mount / "tensors/f32/output_norm.weight", 0, 1024, flags) == errno.EIO
+    assert_alive(mount, sample)
+
+
+def test_no_byte_past_the_cut_reads_as_zero(mounted, sample, copy, place):
+    """Whatever a read gives after the source was cut inside a page, it is the file's."""
+    offset, size = place
+    whole = open(sample, "rb").read()[offset:offset + size]
+    mount = mounted(copy)
+    os.truncate(copy, offset + 50000)
+    for start in range(49000, 51000, 50):
+        got = read_errno(mount / RAW, start, 50, os.O_DIRECT)
+        assert got == errno.EIO or got == whole[start:start + 50]
+        assert start < 50000 or got == errno.EIO
+
+
+def test_truncated_to_nothing(mounted, sample, copy):
+    mount = mounted(copy)
+    os.truncate(copy, 0)
+    for path in (RAW, F32, HEADER_FILE):
+        assert read_errno(mount / path, 0, 100) == errno.EIO, path
+    assert (mount / "tensors/f32/token_embd.weight").stat().st_size == 295 * 256 * 4
+    assert os.listdir(mount.point)
+
+
+def test_an_mmap_past_the_cut_is_a_bus_error_of_the_reader_alone(mounted, sample, copy, place):
+    import subprocess
+    import sys
+    mount = mounted(copy)
+    code = ("import mmap,os,sys; f = open(sys.argv[1], 'rb');"
+            "m = mmap.mmap(f.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ);"
+            "os.truncate(sys.argv[2], 4096); m[300000]")
+    done = subprocess.run([sys.executable, "-c", code, mount / F32, copy], timeout=30)
+    assert done.returncode == -7
+    assert os.listdir(mount.point)
+
+
+def test_restored(mounted, sample, copy):
+    """Bytes that were gone and are back can be read again."""
+    mount = mounted(copy)
+    whole = open(sample, "rb").read()
+    os.truncate(copy, 100)
+    assert read_errno(mount / RAW, 0, 100) == errno.EIO
+    with open(copy, "r+b") as file:
+        file.write(whole)
+    expected = (mounted(sample) / F32).read_bytes()
+    assert (mount / F32).read_bytes() == expected
+
+
+@pytest.mark.parametrize("change", ["replaced", "deleted"])
+def test_the_mount_keeps_a_file_that_lost_its_name(mounted, sample, copy, own, change):
+    mount = mounted(copy)
+    expected = (mounted(sample) / F32).read_bytes()
+    if change == "replaced":
+        (own / "other").write_bytes(b"something else")
+        os.rename(own / "other", copy)
+    else:
+        os.unlink(copy)
+    assert (mount / F32).read_bytes() == expected
+    assert_alive(mount, sample)
+
+
+def test_appended_to(mounted, sample, copy):
+    mount = mounted(copy)
+    assert (mount / "problems.txt").read_bytes() == b""
+    with open(copy, "ab") as file:
+        file.write(b"more" * 10000)
+    assert (mount / F32).read_bytes() == (mounted(sample) / F32).read_bytes()
+    assert_alive(mount, sample)
+    assert b"changed" in (mount / "problems.txt").read_bytes()
+
+
+def test_rewritten_in_place(mounted, sample, copy, place):
+    """After a reopen nobody sees old bytes; problems.txt says what happened."""
+    offset, size = place
+    mount = mounted(copy)
+    old = (mount / RAW).read_bytes()
+    new = bytes(reversed(old))
+    with open(copy, "r+b") as file:
+        file.seek(offset)
+        file.write(new)
+    assert (mount / RAW).read_bytes() == new != old
+    assert b"changed" in (mount / "problems.txt").read_bytes()
+    with open(copy, "r+b") as file:
+        file.seek(offset)
+        file.write(old)
+    assert (mount / RAW).read_bytes() == old
+
+
+@pytest.mark.parametrize("filler", [b"\0", b"\xff", b"\x01"], ids=["00", "ff", "01"])
+def test_the_header_overwritten(mounted, sample, copy, filler):
+    """The bounds stay those of the parse: garbage or EIO, no crash, no hang."""
+    mount = mounted(copy)
+    with open(copy, "r+b") as file:
+        file.write(filler * 8192)
+    for path in mount.files():
+        try:
+            with open(mount / path, "rb") as file:
+                while file.read(1 << 20):
+                    pass
+        except OSError as error:
+            assert error.errno == errno.EIO, path
+    assert os.listdir(mount / "tensors/f32")
