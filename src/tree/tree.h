@@ -62,4 +62,4 @@ int tree_getxattr(tree *t, uint64_t ino, const char *name, char *buffer, size_t 
 int tree_resolve(tree *t, const char *path, uint64_t *ino);
 
 /* Numbers for statfs: nodes in all, bytes of the source. */
-uint64_t tree_node_count(const tree *t);
+uint64_t tree_node_count(tree *t);

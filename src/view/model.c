@@ -1,5 +1,84 @@
+/* What views share: the parsed file, notes for problems.txt, the kept sizes of texts; and a
+ * thread's scratch. Knows no view. */
 #include "view/model.h"
+
+#include "view/scratch.h"
+
+/* More would only repeat themselves; and a source that changes for ever must not fill memory. */
+enum { MAX_NOTES = 1000 };
+
+struct view_model {
+    const pn_gguf_file *gguf; /* borrowed */
+    text_cache *texts;
+    GMutex lock;
+    GPtrArray *notes; /* under lock: sentences, each once, at most MAX_NOTES */
+};
+
+view_model *view_model_new(const pn_gguf_file *gguf)
+{
+    view_model *model = g_new0(view_model, 1);
+    model->gguf = gguf;
+    model->texts = text_cache_new(gguf);
+    model->notes = g_ptr_array_new_with_free_func(g_free);
+    g_mutex_init(&model->lock);
+    return model;
+}
+
 void view_model_free(view_model *model)
 {
-    (void)model;
+    if (!model)
+        return;
+    g_mutex_clear(&model->lock);
+    g_ptr_array_unref(model->notes);
+    text_cache_free(model->texts);
+    g_free(model);
+}
+
+const pn_gguf_file *view_model_gguf(const view_model *model)
+{
+    return model->gguf;
+}
+
+text_cache *view_model_texts(view_model *model)
+{
+    return model->texts;
+}
+
+void view_model_note(view_model *model, const char *sentence)
+{
+    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&model->lock);
+
+    if (model->notes->len < MAX_NOTES &&
+        !g_ptr_array_find_with_equal_func(model->notes, sentence, g_str_equal, NULL))
+        g_ptr_array_add(model->notes, g_strdup(sentence));
+}
+
+void view_model_notes(view_model *model, GString *out)
+{
+    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&model->lock);
+
+    for (guint i = 0; i < model->notes->len; i++) {
+        g_string_append(out, g_ptr_array_index(model->notes, i));
+        g_string_append_c(out, '\n');
+    }
+}
+
+view_scratch *view_scratch_new(void)
+{
+    view_scratch *scratch = g_new0(view_scratch, 1);
+    scratch->texts = text_scratch_new();
+    return scratch;
+}
+
+void view_scratch_free(view_scratch *scratch)
+{
+    if (!scratch)
+        return;
+    text_scratch_free(scratch->texts);
+    g_free(scratch);
+}
+
+text_scratch *view_scratch_texts(view_scratch *scratch)
+{
+    return scratch->texts;
 }

@@ -1,6 +1,7 @@
 /* One thread's working memory. Allocated once, so that nothing is allocated while a view reads. */
 #pragma once
 
+#include "view/text.h"
 #include "view/view.h"
 
 enum { VIEW_SCRATCH_ELEMS = 4096 }; /* 16 KiB of float32: a share of the L1 cache, whole blocks */
@@ -8,4 +9,5 @@ enum { VIEW_SCRATCH_ELEMS = 4096 }; /* 16 KiB of float32: a share of the L1 cach
 struct view_scratch {
     float elems[VIEW_SCRATCH_ELEMS];       /* blocks on their way to another width */
     float block[PN_QUANT_MAX_BLOCK_ELEMS]; /* the block of which a part is asked for */
+    text_scratch *texts;
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "view/model.h"
 #include "view/scratch.h"
 
 _Static_assert(G_BYTE_ORDER == G_LITTLE_ENDIAN, "stored elements are shown where they stand");
@@ -154,6 +155,32 @@ int tensor_read_raw(const pn_gguf_tensor *tensor, uint64_t offset, size_t len, v
     piece->len = MIN(len, tensor->available - offset);
     piece->source_end = tensor->offset + offset + piece->len;
     return 0;
+}
+
+bool tensor_view_has(const view_model *model, uint64_t index, tensor_form form)
+{
+    pn_gguf_tensor tensor = pn_gguf_tensor_at(view_model_gguf(model), index);
+    return tensor_has_form(&tensor, form);
+}
+
+int tensor_view_size(const view_model *model, uint64_t index, tensor_form form, uint64_t *size)
+{
+    pn_gguf_tensor tensor = pn_gguf_tensor_at(view_model_gguf(model), index);
+    *size = tensor_form_size(&tensor, form);
+    return 0;
+}
+
+int tensor_view_read(const view_model *model, uint64_t index, tensor_form form, uint64_t offset,
+                     void *buffer, size_t len, view_scratch *scratch, view_piece *piece)
+{
+    pn_gguf_tensor tensor = pn_gguf_tensor_at(view_model_gguf(model), index);
+    return tensor_read(&tensor, form, offset, buffer, len, scratch, piece);
+}
+
+bool tensor_view_is_cut(const view_model *model, uint64_t index)
+{
+    pn_gguf_tensor tensor = pn_gguf_tensor_at(view_model_gguf(model), index);
+    return tensor_is_cut(&tensor);
 }
 
 void tensor_type_text(char out[TENSOR_TYPE_MAX], const pn_gguf_tensor *tensor)

@@ -29,6 +29,13 @@ int tensor_read_raw(const pn_gguf_tensor *tensor, uint64_t offset, size_t len, v
 /* Whether the end of the file cuts it off. */
 bool tensor_is_cut(const pn_gguf_tensor *tensor);
 
+/* The same for the callbacks of a view that shows tensor `index` of the model in one form. */
+bool tensor_view_has(const view_model *model, uint64_t index, tensor_form form);
+int tensor_view_size(const view_model *model, uint64_t index, tensor_form form, uint64_t *size);
+int tensor_view_read(const view_model *model, uint64_t index, tensor_form form, uint64_t offset,
+                     void *buffer, size_t len, view_scratch *scratch, view_piece *piece);
+bool tensor_view_is_cut(const view_model *model, uint64_t index);
+
 /* Its type's name, "type 139" for an unknown id; its dimensions as "[2,3]": in the file's order
  * (ne) or row-major (shape), "[]" for none. With a NUL. */
 enum { TENSOR_TYPE_MAX = 24, TENSOR_DIMS_MAX = PN_GGUF_MAX_DIMS * 21 + 3 };
