@@ -170,7 +170,7 @@ static bool check_order(layout *l, uint64_t *end_out)
             continue;
         if (start < end)
             ok = ok && pn_problem_add(l->tables, PN_PROBLEM_OVERLAP, l->order[i], owner);
-        else if (start - end >= l->shard->alignment)
+        else if (start - end >= l->shard->alignment && is_whole(l, t))
             ok = ok && pn_problem_add(l->tables, PN_PROBLEM_GAP, l->order[i], start - end);
 
         uint64_t t_end = start > UINT64_MAX - t->nbytes ? UINT64_MAX : start + t->nbytes;
