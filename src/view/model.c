@@ -46,21 +46,21 @@ text_cache *view_model_texts(view_model *model)
 
 void view_model_note(view_model *model, const char *sentence)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&model->lock);
-
+    g_mutex_lock(&model->lock);
     if (model->notes->len < MAX_NOTES &&
         !g_ptr_array_find_with_equal_func(model->notes, sentence, g_str_equal, NULL))
         g_ptr_array_add(model->notes, g_strdup(sentence));
+    g_mutex_unlock(&model->lock);
 }
 
 void view_model_notes(view_model *model, GString *out)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&model->lock);
-
+    g_mutex_lock(&model->lock);
     for (guint i = 0; i < model->notes->len; i++) {
         g_string_append(out, g_ptr_array_index(model->notes, i));
         g_string_append_c(out, '\n');
     }
+    g_mutex_unlock(&model->lock);
 }
 
 view_scratch *view_scratch_new(void)
