@@ -38,46 +38,33 @@ static bool whole_number(double d, uint64_t *out)
     return true;
 }
 
+static bool is_signed(pn_gguf_type type)
+{
+    return type == PN_GGUF_INT8 || type == PN_GGUF_INT16 || type == PN_GGUF_INT32 ||
+           type == PN_GGUF_INT64;
+}
+
 static bool to_u64(const typed_number *n, uint64_t *out)
 {
-    switch (n->type) {
-    case PN_GGUF_FLOAT32:
+    if (n->type == PN_GGUF_FLOAT32)
         return whole_number(n->value.f32, out);
-    case PN_GGUF_FLOAT64:
+    if (n->type == PN_GGUF_FLOAT64)
         return whole_number(n->value.f64, out);
-    case PN_GGUF_BOOL:
-        *out = n->value.u64 != 0;
-        return true;
-    case PN_GGUF_INT8:
-    case PN_GGUF_INT16:
-    case PN_GGUF_INT32:
-    case PN_GGUF_INT64:
-        if (n->value.i64 < 0)
-            return false;
-        /* fall through */
-    default:
-        *out = n->value.u64;
-        return true;
-    }
+    if (is_signed(n->type) && n->value.i64 < 0)
+        return false;
+    *out = n->type == PN_GGUF_BOOL ? n->value.u64 != 0 : n->value.u64;
+    return true;
 }
 
 static double to_f64(const typed_number *n)
 {
-    switch (n->type) {
-    case PN_GGUF_FLOAT32:
+    if (n->type == PN_GGUF_FLOAT32)
         return n->value.f32;
-    case PN_GGUF_FLOAT64:
+    if (n->type == PN_GGUF_FLOAT64)
         return n->value.f64;
-    case PN_GGUF_BOOL:
-        return n->value.u64 != 0;
-    case PN_GGUF_INT8:
-    case PN_GGUF_INT16:
-    case PN_GGUF_INT32:
-    case PN_GGUF_INT64:
+    if (is_signed(n->type))
         return (double)n->value.i64;
-    default:
-        return (double)n->value.u64;
-    }
+    return n->type == PN_GGUF_BOOL ? n->value.u64 != 0 : (double)n->value.u64;
 }
 
 static bool get_u64(const pn_gguf_file *file, const char *key, size_t len, uint64_t index,
