@@ -39,7 +39,7 @@ const pn_gguf_file *view_model_gguf(const view_model *model)
     return model->gguf;
 }
 
-text_cache *view_model_texts(view_model *model)
+text_cache *view_model_texts(const view_model *model)
 {
     return model->texts;
 }

@@ -18,7 +18,7 @@ void view_model_note(view_model *model, const char *sentence);
 void view_model_notes(view_model *model, GString *out);
 
 /* What texts keep about the model, and a thread's memory for making them: text.h. */
-text_cache *view_model_texts(view_model *model);
+text_cache *view_model_texts(const view_model *model);
 text_scratch *view_scratch_texts(view_scratch *scratch);
 
 view_scratch *view_scratch_new(void);

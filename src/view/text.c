@@ -206,6 +206,12 @@ static int known_slot(const text *self, const text_job *job, text_scratch *scrat
     return *value ? 0 : measure(self, job, scratch, *slot, value);
 }
 
+bool text_is_sized(const text *self, const view_model *model, uint64_t index)
+{
+    return self->id == TEXT_NOT_KEPT ||
+           g_atomic_pointer_get(&view_model_texts(model)->slots[self->id][index]) != NULL;
+}
+
 int text_size(const text *self, view_model *model, uint64_t index, view_scratch *thread,
               uint64_t *size)
 {
@@ -306,4 +312,13 @@ int text_read(const text *self, view_model *model, uint64_t index, uint64_t offs
     piece->shard = sink.shard;
     piece->source_end = sink.source_end;
     return 0;
+}
+
+const GString *text_notes(view_model *model, view_scratch *scratch)
+{
+    GString *line = view_scratch_texts(scratch)->line;
+
+    g_string_truncate(line, 0);
+    view_model_notes(model, line);
+    return line;
 }

@@ -59,6 +59,7 @@ typedef enum {
     TEXT_TENSORS_TSV,
     TEXT_TENSORS_JSON,
     TEXT_PROBLEMS,
+    TEXT_SUMMARY,
     TEXT_N_KEPT,
     TEXT_NOT_KEPT = TEXT_N_KEPT, /* always small: made anew each time */
 } text_id;
@@ -79,11 +80,15 @@ typedef struct {
     int (*step)(const text_job *job, text_state *state, text_sink *sink);
 } text;
 
-/* As view.size and view.read. */
+/* As view.is_sized, view.size and view.read. */
+bool text_is_sized(const text *self, const view_model *model, uint64_t index);
 int text_size(const text *self, view_model *model, uint64_t index, view_scratch *scratch,
               uint64_t *size);
 int text_read(const text *self, view_model *model, uint64_t index, uint64_t offset, void *buffer,
               size_t len, view_scratch *scratch, view_piece *piece);
+
+/* The model's notes (model.h), in the thread's line. */
+const GString *text_notes(view_model *model, view_scratch *scratch);
 
 /* A model owns one, a thread's scratch the other. */
 typedef struct text_cache text_cache;

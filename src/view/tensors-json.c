@@ -1,0 +1,97 @@
+/* tensors.json: the tensor table for programs, an array of objects, one a line, with true names. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "view/escape.h"
+#include "view/model.h"
+#include "view/shard.h"
+#include "view/tensor.h"
+#include "view/views.h"
+
+/* text_state.phase of a tensor; names may be of any length, so they come in slices */
+enum { AT_TENSOR, IN_NAME };
+
+static void name_part(const pn_gguf_file *gguf, const pn_gguf_tensor *tensor, text_state *state,
+                      text_sink *sink)
+{
+    size_t slice = escape_slice(tensor->name + state->at, tensor->name_len - state->at);
+
+    escape_json(sink, tensor->name + state->at, slice);
+    state->at += slice;
+    text_depends(sink, gguf, tensor->shard, tensor->name, state->at);
+}
+
+static void put_fields(const pn_gguf_file *gguf, const pn_gguf_tensor *tensor, GString *line,
+                       text_sink *sink)
+{
+    char type[TENSOR_TYPE_MAX], shape[TENSOR_DIMS_MAX], ne[TENSOR_DIMS_MAX];
+    const char *file = shard_file_name(gguf, tensor->shard);
+
+    tensor_type_text(type, tensor);
+    tensor_shape_text(shape, tensor);
+    tensor_ne_text(ne, tensor);
+    g_string_printf(line,
+                    "\", \"type\": \"%s\", \"shape\": %s, \"ne\": %s, \"parameters\": %" PRIu64
+                    ", \"bytes\": %" PRIu64 ", \"offset\": ",
+                    type, shape, ne, tensor->n_elems, tensor->nbytes);
+    if (tensor->offset == UINT64_MAX)
+        g_string_append(line, "null");
+    else
+        g_string_append_printf(line, "%" PRIu64, tensor->offset);
+    text_put(sink, line->str, line->len);
+
+    text_puts(sink, ", \"file\": \"");
+    escape_json(sink, file, strlen(file));
+    text_puts(sink, "\"}");
+}
+
+static int json_step(const text_job *job, text_state *state, text_sink *sink)
+{
+    const pn_gguf_file *gguf = view_model_gguf(job->model);
+
+    if (state->item == gguf->n_tensors) {
+        text_puts(sink, gguf->n_tensors > 0 ? "\n]\n" : "[]\n");
+        return TEXT_END;
+    }
+
+    pn_gguf_tensor tensor = pn_gguf_tensor_at(gguf, state->item);
+    if (state->phase == AT_TENSOR) {
+        text_puts(sink, state->item == 0 ? "[\n  {\"name\": \"" : ",\n  {\"name\": \"");
+        state->phase = IN_NAME;
+        state->at = 0;
+    }
+    name_part(gguf, &tensor, state, sink);
+    if (state->at < tensor.name_len)
+        return TEXT_MORE;
+
+    put_fields(gguf, &tensor, job->line, sink);
+    state->item++;
+    state->phase = AT_TENSOR;
+    return TEXT_MORE;
+}
+
+static const text json_text = {.id = TEXT_TENSORS_JSON, .step = json_step};
+
+static bool json_is_sized(const view_model *model, uint64_t index)
+{
+    return text_is_sized(&json_text, model, index);
+}
+
+static int json_size(view_model *model, uint64_t index, view_scratch *scratch, uint64_t *size)
+{
+    return text_size(&json_text, model, index, scratch, size);
+}
+
+static int json_read(view_model *model, uint64_t index, uint64_t offset, void *buffer, size_t len,
+                     view_scratch *scratch, view_piece *piece)
+{
+    return text_read(&json_text, model, index, offset, buffer, len, scratch, piece);
+}
+
+const view view_tensors_json = {
+    .path = "tensors.json",
+    .scope = VIEW_MODEL,
+    .is_sized = json_is_sized,
+    .size = json_size,
+    .read = json_read,
+};

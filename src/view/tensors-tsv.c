@@ -1,0 +1,77 @@
+/* tensors.tsv: the tensor table, a line a tensor, under a header line. Names are file names, so no
+ * field holds a tab or another control byte. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "gguf/escape.h"
+#include "view/model.h"
+#include "view/name.h"
+#include "view/shard.h"
+#include "view/tensor.h"
+#include "view/views.h"
+
+/* The step before the first tensor gives the header line, each further one a tensor. */
+enum { AT_HEADER, AT_TENSOR };
+
+static void put_tensor(const pn_gguf_file *gguf, uint64_t i, GString *line, text_sink *sink)
+{
+    pn_gguf_tensor tensor = pn_gguf_tensor_at(gguf, i);
+    char name[VIEW_NAME_MAX + 1], type[TENSOR_TYPE_MAX], shape[TENSOR_DIMS_MAX];
+    const char *file = shard_file_name(gguf, tensor.shard);
+
+    text_depends(sink, gguf, tensor.shard, tensor.name, tensor.name_len);
+    view_file_name(name, tensor.name, tensor.name_len, tensor.nth, NULL);
+    tensor_type_text(type, &tensor);
+    tensor_shape_text(shape, &tensor);
+
+    g_string_printf(line, "%s\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t", name, type, shape,
+                    tensor.n_elems, tensor.nbytes);
+    if (tensor.offset == UINT64_MAX)
+        g_string_append(line, "-\t");
+    else
+        g_string_append_printf(line, "%" PRIu64 "\t", tensor.offset);
+    pn_escape(line, file, strlen(file));
+    g_string_append_c(line, '\n');
+    text_put(sink, line->str, line->len);
+}
+
+static int tsv_step(const text_job *job, text_state *state, text_sink *sink)
+{
+    const pn_gguf_file *gguf = view_model_gguf(job->model);
+
+    if (state->phase == AT_HEADER) {
+        text_puts(sink, "name\ttype\tshape\tparameters\tbytes\toffset\tfile\n");
+        state->phase = AT_TENSOR;
+        return TEXT_MORE;
+    }
+    if (state->item == gguf->n_tensors)
+        return TEXT_END;
+    put_tensor(gguf, state->item++, job->line, sink);
+    return TEXT_MORE;
+}
+
+static const text tsv_text = {.id = TEXT_TENSORS_TSV, .step = tsv_step};
+
+static bool tsv_is_sized(const view_model *model, uint64_t index)
+{
+    return text_is_sized(&tsv_text, model, index);
+}
+
+static int tsv_size(view_model *model, uint64_t index, view_scratch *scratch, uint64_t *size)
+{
+    return text_size(&tsv_text, model, index, scratch, size);
+}
+
+static int tsv_read(view_model *model, uint64_t index, uint64_t offset, void *buffer, size_t len,
+                    view_scratch *scratch, view_piece *piece)
+{
+    return text_read(&tsv_text, model, index, offset, buffer, len, scratch, piece);
+}
+
+const view view_tensors_tsv = {
+    .path = "tensors.tsv",
+    .scope = VIEW_MODEL,
+    .is_sized = tsv_is_sized,
+    .size = tsv_size,
+    .read = tsv_read,
+};
