@@ -30,6 +30,13 @@ static const char *grouped(char out[GROUPED_MAX], survey_sum value)
     return at;
 }
 
+/* An empty line, unless the section before said nothing. */
+static void begin_section(GString *out)
+{
+    if (!g_str_has_suffix(out->str, "\n\n"))
+        g_string_append_c(out, '\n');
+}
+
 static void begin_field(GString *out, const char *name)
 {
     g_string_append_printf(out, "%-*s", NAME_WIDTH, name);
@@ -267,12 +274,16 @@ static void add_file(GString *out, const pn_gguf_file *gguf, const survey *s)
         g_string_append_printf(out, "%s, see problems.txt\n", grouped(digits, gguf->n_problems));
 }
 
-static void add_row(GString *out, const char *type, const survey_row *row)
+static void add_row(GString *out, const char *type, const survey_row *row, survey_sum all_bytes)
 {
     char tensors[GROUPED_MAX], parameters[GROUPED_MAX], bytes[GROUPED_MAX];
+    char share[G_ASCII_DTOSTR_BUF_SIZE] = "";
 
-    g_string_append_printf(out, "%-15s %9s %20s %20s\n", type, grouped(tensors, row->tensors),
-                           grouped(parameters, row->parameters), grouped(bytes, row->bytes));
+    if (all_bytes > 0)
+        g_ascii_formatd(share, sizeof share, "%.1f%%",
+                        100.0 * (double)row->bytes / (double)all_bytes);
+    g_string_append_printf(out, "%-15s %9s %20s %20s %6s\n", type, grouped(tensors, row->tensors),
+                           grouped(parameters, row->parameters), grouped(bytes, row->bytes), share);
 }
 
 static void add_types(GString *out, const survey *s)
@@ -281,17 +292,18 @@ static void add_types(GString *out, const survey *s)
 
     if (s->total.tensors == 0)
         return;
-    g_string_append_printf(out, "\n%-15s %9s %20s %20s\n", "Type", "Tensors", "Parameters",
-                           "Bytes");
+    begin_section(out);
+    g_string_append_printf(out, "%-15s %9s %20s %20s %6s\n", "Type", "Tensors", "Parameters",
+                           "Bytes", "Share");
     for (unsigned i = 0; i < s->n; i++) {
         pn_gguf_tensor tensor = {.type_id = s->rows[i].type_id};
         tensor_type_text(type, &tensor);
-        add_row(out, type, &s->rows[i]);
+        add_row(out, type, &s->rows[i], s->total.bytes);
     }
     if (s->others.tensors > 0)
-        add_row(out, "others", &s->others);
+        add_row(out, "others", &s->others, s->total.bytes);
     if (s->n > 1)
-        add_row(out, "all", &s->total);
+        add_row(out, "all", &s->total, s->total.bytes);
 }
 
 static int summary_step(const text_job *job, text_state *state, text_sink *sink)
@@ -307,9 +319,9 @@ static int summary_step(const text_job *job, text_state *state, text_sink *sink)
     add_parameters(out, &counts);
     add_bits(out, &counts);
     add_size(out, gguf);
-    g_string_append_c(out, '\n');
+    begin_section(out);
     add_architecture(out, gguf);
-    g_string_append_c(out, '\n');
+    begin_section(out);
     add_file(out, gguf, &counts);
     add_types(out, &counts);
     text_put(sink, out->str, out->len);
