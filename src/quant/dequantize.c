@@ -7,7 +7,11 @@
 
 static quant_kernel kernel_of(const quant_type *type)
 {
-    return type->kernels[QUANT_PORTABLE];
+    int path = (int)quant_path_now();
+
+    while (!type->kernels[path])
+        path--;
+    return type->kernels[path];
 }
 
 /* Piece by piece through buffers of our own. */

@@ -7,8 +7,9 @@
 typedef void (*quant_kernel)(const void *src, float *dst, size_t n);
 
 /* clang-format off */
-#define QUANT_FOR_EACH_KERNEL(X)                                                                   \
-    X(f32) X(f16) X(bf16) X(f64) X(i8) X(i16) X(i32) X(i64)                                        \
+#define QUANT_FOR_EACH_NUMBER_KERNEL(X)                                                            \
+    X(f32) X(f16) X(bf16) X(f64) X(i8) X(i16) X(i32) X(i64)
+#define QUANT_FOR_EACH_BLOCK_KERNEL(X)                                                             \
     X(q4_0) X(q4_1) X(q5_0) X(q5_1) X(q8_0) X(q8_1)                                                \
     X(q2_k) X(q3_k) X(q4_k) X(q5_k) X(q6_k) X(q8_k)                                                \
     X(iq2_xxs) X(iq2_xs) X(iq2_s) X(iq3_xxs) X(iq3_s) X(iq1_s) X(iq1_m) X(iq4_nl) X(iq4_xs)        \
@@ -17,7 +18,15 @@ typedef void (*quant_kernel)(const void *src, float *dst, size_t n);
 
 #define QUANT_DECLARE_PORTABLE(name)                                                               \
     void quant_portable_##name(const void *src, float *dst, size_t n);
-QUANT_FOR_EACH_KERNEL(QUANT_DECLARE_PORTABLE)
+QUANT_FOR_EACH_NUMBER_KERNEL(QUANT_DECLARE_PORTABLE)
+QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_PORTABLE)
+
+#ifdef QUANT_X86
+#define QUANT_DECLARE_AVX2(name) void quant_avx2_##name(const void *src, float *dst, size_t n);
+QUANT_DECLARE_AVX2(f16)
+QUANT_DECLARE_AVX2(bf16)
+QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_AVX2)
+#endif
 
 /* Defines the portable kernel of a type from the function `name` that dequantizes one block. */
 #define QUANT_PORTABLE_KERNEL(name, elems)                                                         \

@@ -3,15 +3,20 @@
 #include "quant/types.h"
 #include "quant/blocks.h"
 
-#define KERNELS(name) .kernels = {[QUANT_PORTABLE] = quant_portable_##name}
+#define PORTABLE(name) .kernels = {[QUANT_PORTABLE] = quant_portable_##name}
+#ifdef QUANT_X86
+#define KERNELS(name)                                                                              \
+    .kernels = {[QUANT_PORTABLE] = quant_portable_##name, [QUANT_AVX2] = quant_avx2_##name}
+#else
+#define KERNELS(name) PORTABLE(name)
+#endif
 
 /* The fields that a big-endian block has the other way round. */
 #define SWAPS(width, ...) .swapped = {width, sizeof((uint8_t[]){__VA_ARGS__}), {__VA_ARGS__}}
 
 /* A type whose block is one number of `size` bytes. */
-#define NUMBER(id, name, size, kernel)                                                             \
-    [id] = {                                                                                       \
-        .traits = {id, name, 1, size, "one number", true, true}, SWAPS(size, 0), KERNELS(kernel)}
+#define NUMBER(id, name, size, kernels_)                                                           \
+    [id] = {.traits = {id, name, 1, size, "one number", true, true}, SWAPS(size, 0), kernels_}
 
 /* A type of blocks of `elems` elements; its big-endian form, where one is defined, swaps the 16-bit
  * fields given. */
@@ -25,8 +30,8 @@
 #define AT(block, field) offsetof(block, field)
 
 static const quant_type types[] = {
-    NUMBER(PN_GGUF_F32, "F32", 4, f32),
-    NUMBER(PN_GGUF_F16, "F16", 2, f16),
+    NUMBER(PN_GGUF_F32, "F32", 4, PORTABLE(f32)),
+    NUMBER(PN_GGUF_F16, "F16", 2, KERNELS(f16)),
     SWAPPED_BLOCK(PN_GGUF_Q4_0, "Q4_0", 32, "d16, qs16", q4_0, AT(block_q4_0, d)),
     SWAPPED_BLOCK(PN_GGUF_Q4_1, "Q4_1", 32, "d16, m16, qs16", q4_1, AT(block_q4_1, d),
                   AT(block_q4_1, m)),
@@ -54,13 +59,13 @@ static const quant_type types[] = {
     BLOCK(PN_GGUF_IQ3_S, "IQ3_S", 256, "d16, qs64, qh8, signs32, scales4", iq3_s),
     BLOCK(PN_GGUF_IQ2_S, "IQ2_S", 256, "d16, qs32, signs32, qh8, scales8", iq2_s),
     BLOCK(PN_GGUF_IQ4_XS, "IQ4_XS", 256, "d16, scales_h u16, scales_l4, qs128", iq4_xs),
-    NUMBER(PN_GGUF_I8, "I8", 1, i8),
-    NUMBER(PN_GGUF_I16, "I16", 2, i16),
-    NUMBER(PN_GGUF_I32, "I32", 4, i32),
-    NUMBER(PN_GGUF_I64, "I64", 8, i64),
-    NUMBER(PN_GGUF_F64, "F64", 8, f64),
+    NUMBER(PN_GGUF_I8, "I8", 1, PORTABLE(i8)),
+    NUMBER(PN_GGUF_I16, "I16", 2, PORTABLE(i16)),
+    NUMBER(PN_GGUF_I32, "I32", 4, PORTABLE(i32)),
+    NUMBER(PN_GGUF_I64, "I64", 8, PORTABLE(i64)),
+    NUMBER(PN_GGUF_F64, "F64", 8, PORTABLE(f64)),
     BLOCK(PN_GGUF_IQ1_M, "IQ1_M", 256, "qs32, qh16, scales8", iq1_m),
-    NUMBER(PN_GGUF_BF16, "BF16", 2, bf16),
+    NUMBER(PN_GGUF_BF16, "BF16", 2, KERNELS(bf16)),
     BLOCK(PN_GGUF_TQ1_0, "TQ1_0", 256, "qs48, qh4, d16", tq1_0),
     BLOCK(PN_GGUF_TQ2_0, "TQ2_0", 256, "qs64, d16", tq2_0),
     BLOCK(PN_GGUF_MXFP4, "MXFP4", 32, "e E8M0, qs16", mxfp4),

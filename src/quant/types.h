@@ -6,8 +6,18 @@
 /* The sets of instructions that kernels are written for, the later the faster. */
 typedef enum {
     QUANT_PORTABLE,
+    QUANT_AVX2, /* and F16C, FMA */
     QUANT_PATHS,
 } quant_path;
+
+/* The best path of this processor, or the one that was chosen. A type that has no kernel there uses
+ * the next lower one that it has. */
+quant_path quant_path_now(void);
+
+/* For tests and benchmarks: from now on this path, in all threads. False: this processor does not
+ * have it. */
+bool quant_path_choose(quant_path path);
+const char *quant_path_name(quant_path path);
 
 /* The fields of a block that have a byte order. */
 typedef struct {
@@ -18,8 +28,8 @@ typedef struct {
 
 typedef struct {
     pn_quant_traits traits;
-    quant_fields swapped; /* meaningful where traits.be_defined */
-    quant_kernel kernels[QUANT_PATHS];
+    quant_fields swapped;              /* meaningful where traits.be_defined */
+    quant_kernel kernels[QUANT_PATHS]; /* NULL: see quant_path_now */
 } quant_type;
 
 /* The row of type id, or NULL when the id is unknown. */

@@ -1,0 +1,164 @@
+/* One block of each simple type, unpacked to codes and put into a sink, 32 elements at a time. The
+ * file that includes this has included a sink before. A portable version of each, which is what it
+ * must give, is in portable/simple.c. */
+#pragma once
+
+#include "quant/blocks.h"
+#include "quant/codebooks.h"
+#include "quant/x86/unpack.h"
+
+INLINE void q4_0(const block_q4_0 *b, sink *s)
+{
+    put32(s, _mm256_sub_epi8(nibbles(b->qs), _mm256_set1_epi8(8)), f16(b->d));
+}
+
+INLINE void q4_1(const block_q4_1 *b, sink *s)
+{
+    put32_plus(s, nibbles(b->qs), f16(b->d), f16(b->m));
+}
+
+INLINE void q5_0(const block_q5_0 *b, sink *s)
+{
+    /* 16 is taken away where the fifth bit is 0: then the code is negative */
+    __m256i high = _mm256_andnot_si256(bit_mask(u32_at(b->qh)), _mm256_set1_epi8((char)0xf0));
+    put32(s, _mm256_or_si256(nibbles(b->qs), high), f16(b->d));
+}
+
+INLINE void q5_1(const block_q5_1 *b, sink *s)
+{
+    __m256i high = _mm256_and_si256(bit_mask(u32_at(b->qh)), _mm256_set1_epi8(16));
+    put32_plus(s, _mm256_or_si256(nibbles(b->qs), high), f16(b->d), f16(b->m));
+}
+
+INLINE void q8_0(const block_q8_0 *b, sink *s)
+{
+    put32_of(s, b->qs, f16(b->d));
+}
+
+INLINE void q8_1(const block_q8_1 *b, sink *s)
+{
+    put32_of(s, b->qs, f16(b->d));
+}
+
+INLINE void q8_k(const block_q8_k *b, sink *s)
+{
+    const float d = f32_of_bits(u32_at(b->d));
+
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        put32_of(s, b->qs + 32 * i, d);
+}
+
+INLINE void iq4_nl(const block_iq4_nl *b, sink *s)
+{
+    put32(s, lookup16(quant_iq4nl_values, nibbles(b->qs)), f16(b->d));
+}
+
+INLINE void iq4_xs(const block_iq4_xs *b, sink *s)
+{
+    const __m256i low_shifts = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    const __m256i high_shifts = _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14);
+    __m256i low = _mm256_srlv_epi32(_mm256_set1_epi32((int)u32_at(b->scales_l)), low_shifts);
+    __m256i high = _mm256_srlv_epi32(_mm256_set1_epi32(u16_at(b->scales_h)), high_shifts);
+    __m256i scales =
+        _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(15)),
+                        _mm256_slli_epi32(_mm256_and_si256(high, _mm256_set1_epi32(3)), 4));
+    float scale[8];
+    _mm256_storeu_ps(scale, scaled(_mm256_sub_epi32(scales, _mm256_set1_epi32(32)), f16(b->d)));
+
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        put32(s, lookup16(quant_iq4nl_values, nibbles(b->qs + 16 * i)), scale[i]);
+}
+
+INLINE void mxfp4(const block_mxfp4 *b, sink *s)
+{
+    put32(s, lookup16(quant_fp4_values, nibbles(b->qs)), half_of_e8m0(b->e));
+}
+
+INLINE void nvfp4(const block_nvfp4 *b, sink *s)
+{
+    /* An UE4M3 number is the top half of a float16 times 2^8; 0x7f is 0. */
+    __m128i d = _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)u32_at(b->d)));
+    __m128i not_zero = _mm_xor_si128(_mm_cmpeq_epi32(d, _mm_set1_epi32(0x7f)), _mm_set1_epi32(-1));
+    __m128i half = _mm_packus_epi32(_mm_slli_epi32(_mm_and_si128(d, _mm_set1_epi32(0x7f)), 7), d);
+    __m128 scales = _mm_mul_ps(_mm_cvtph_ps(half), _mm_set1_ps(128));
+    float scale[4];
+    _mm_storeu_ps(scale, _mm_and_ps(scales, _mm_castsi128_ps(not_zero)));
+
+    UNROLLED
+    for (int i = 0; i < 2; i++) { /* 8 bytes: low nibbles, high nibbles; and again */
+        __m256i q = _mm256_permute4x64_epi64(_mm256_castsi128_si256(load16(b->qs + 16 * i)),
+                                             _MM_SHUFFLE(1, 1, 0, 0));
+        q = low_bits(_mm256_srlv_epi64(q, _mm256_setr_epi64x(0, 4, 0, 4)), 4);
+        put16x2(s, lookup16(quant_fp4_values, q), scale + 2 * i);
+    }
+}
+
+INLINE void q1_0(const block_q1_0 *b, sink *s)
+{
+    const float d = f16(b->d);
+
+    UNROLLED
+    for (int i = 0; i < 4; i++) { /* 1 for a 1, -1 for a 0 */
+        __m256i mask = bit_mask(~u32_at(b->qs + 4 * i));
+        put32(s, _mm256_or_si256(mask, _mm256_set1_epi8(1)), d);
+    }
+}
+
+INLINE void q2_0(const block_q2_0 *b, sink *s)
+{
+    const float d = f16(b->d);
+
+    UNROLLED
+    for (int i = 0; i < 2; i++)
+        put32(s, pairs_lookup(b->qs + 8 * i, -1, 0, 1, 2), d);
+}
+
+INLINE void tq2_0(const block_tq2_0 *b, sink *s)
+{
+    const float d = f16(b->d);
+
+    UNROLLED
+    for (int i = 0; i < 8; i++) {
+        __m256i q = bit_field(load32(b->qs + i / 4 * 32), 2 * (i % 4), 2);
+        put32(s, _mm256_sub_epi8(q, _mm256_set1_epi8(1)), d);
+    }
+}
+
+/* Times 3 in every byte, wrapping. */
+INLINE __m256i times3(__m256i v)
+{
+    return _mm256_add_epi8(v, _mm256_add_epi8(v, v));
+}
+
+/* The first ternary digit of every byte, less 1: -1 up to 85, 0 up to 170, 1 above. */
+INLINE __m256i ternary(__m256i v)
+{
+    __m256i below_86 = _mm256_cmpeq_epi8(_mm256_min_epu8(v, _mm256_set1_epi8(85)), v);
+    __m256i below_171 = _mm256_cmpeq_epi8(_mm256_min_epu8(v, _mm256_set1_epi8((char)170)), v);
+    return _mm256_add_epi8(_mm256_add_epi8(below_86, below_171), _mm256_set1_epi8(1));
+}
+
+INLINE void tq1_0(const block_tq1_0 *b, sink *s)
+{
+    const float d = f16(b->d);
+
+    __m256i v = load32(b->qs);
+    UNROLLED
+    for (int digit = 0; digit < 5; digit++, v = times3(v))
+        put32(s, ternary(v), d);
+
+    /* 16 bytes, five digits of each: two digits at a time, and with the last the 4 bytes of qh,
+     * four digits of each */
+    const __m256i first = _mm256_broadcastsi128_si256(load16(b->qs + 32));
+    const __m256i qh = _mm256_set1_epi32((int)u32_at(b->qh));
+    v = _mm256_blend_epi32(first, times3(first), 0xf0);
+    put32(s, ternary(v), d);
+    v = times3(times3(v));
+    put32(s, ternary(v), d);
+    v = times3(times3(v));
+    __m256i tail = _mm256_blend_epi32(qh, times3(qh), 0xaa);
+    tail = _mm256_blend_epi32(tail, times3(times3(tail)), 0xcc);
+    put32(s, ternary(_mm256_blend_epi32(v, tail, 0xf0)), d);
+}
