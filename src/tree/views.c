@@ -4,10 +4,19 @@
 #include <string.h>
 
 #define VIEWS(LINE)                                                                                \
+    LINE(view_readme)                                                                              \
+    LINE(view_summary)                                                                             \
+    LINE(view_problems)                                                                            \
+    LINE(view_metadata_json)                                                                       \
+    LINE(view_metadata)                                                                            \
+    LINE(view_metadata_raw)                                                                        \
+    LINE(view_tensors_tsv)                                                                         \
+    LINE(view_tensors_json)                                                                        \
     LINE(view_raw)                                                                                 \
     LINE(view_f32)                                                                                 \
     LINE(view_f16)                                                                                 \
-    LINE(view_bf16)
+    LINE(view_bf16)                                                                                \
+    LINE(view_info)
 
 #define DECLARE(name) extern const view name;
 #define ADDRESS(name) &name,

@@ -6,6 +6,7 @@
 
 #include "tree/nodes.h"
 #include "tree/views.h"
+#include "view/shard.h"
 #include "view/tensor.h"
 
 /* The kernel's limit for a value. */
@@ -80,9 +81,7 @@ static bool tensor_nbytes(const pn_gguf_file *gguf, uint64_t index, value *out)
 
 static bool tensor_file(const pn_gguf_file *gguf, uint64_t index, value *out)
 {
-    const char *path = pn_gguf_shard_name(gguf, pn_gguf_tensor_at(gguf, index).shard);
-    const char *slash = strrchr(path, '/');
-    return give_string(out, slash ? slash + 1 : path);
+    return give_string(out, shard_file_name(gguf, pn_gguf_tensor_at(gguf, index).shard));
 }
 
 static bool key_name(const pn_gguf_file *gguf, uint64_t index, value *out)
