@@ -4,6 +4,8 @@ after a reopen, and everything else goes on."""
 import errno
 import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -95,8 +97,6 @@ def test_truncated_to_nothing(mounted, sample, copy):
 
 
 def test_an_mmap_past_the_cut_is_a_bus_error_of_the_reader_alone(mounted, sample, copy, place):
-    import subprocess
-    import sys
     mount = mounted(copy)
     code = ("import mmap,os,sys; f = open(sys.argv[1], 'rb');"
             "m = mmap.mmap(f.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ);"

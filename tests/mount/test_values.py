@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gguf_file
+from checks import check_metadata, same_floats
 from mounting import DATA, is_mounted, mount_gguf
 
 CASES = DATA / "cases"
@@ -25,30 +26,6 @@ def outcomes():
 
 MOUNTING = [name for name, outcome in outcomes().items() if outcome.startswith("mounts")]
 REFUSED = [name for name, outcome in outcomes().items() if outcome == "refused"]
-
-
-def check_metadata(root, file):
-    keys = [key for key, _ in file.pairs]
-    names = gguf_file.file_names(keys)
-    assert sorted(os.listdir(root / "metadata")) == sorted(names)
-    assert sorted(os.listdir(root / "metadata.raw")) == sorted(names)
-    with open(root / "metadata.json", encoding="utf-8") as text:
-        pairs = json.load(text, object_pairs_hook=list)
-    assert len(pairs) == len(file.pairs)
-    for (key, value), name, (shown_key, shown) in zip(file.pairs, names, pairs):
-        text = (root / "metadata" / name).read_bytes()
-        if value.elem == gguf_file.ARRAY:
-            lines = [json.loads(line) for line in text.splitlines()]
-            assert gguf_file.same_json(lines, value.plain()), key
-        else:
-            assert text == value.text(), key
-        assert (root / "metadata.raw" / name).read_bytes() == value.raw(), key
-        assert shown_key == key.decode("utf-8", "replace") or shown_key == name
-        assert gguf_file.same_json(shown, value.plain()), key
-        kind = os.getxattr(root / "metadata" / name, "user.gguf.type").decode()
-        assert kind == value.type_name
-        if len(key) <= 65536:
-            assert os.getxattr(root / "metadata" / name, "user.gguf.name") == key
 
 
 def stored_size(file, tensor):
@@ -90,18 +67,11 @@ def check_raw(root, file):
     return found
 
 
-def same_floats(got, expected):
-    """The same bits, any NaN being as good as another."""
-    nan = np.isnan(expected)
-    return np.array_equal(np.isnan(got), nan) and np.array_equal(
-        got[~nan].view("u4"), expected[~nan].view("u4"))
-
-
 @pytest.mark.parametrize("name", MOUNTING)
 def test_a_case_that_mounts(mounted, name):
     file = gguf_file.File(CASES / name)
     root = mounted(CASES / name)
-    check_metadata(root, file)
+    check_metadata(root, file.pairs)
     found = check_raw(root, file)
     problems = (root / "problems.txt").read_bytes()
     assert bool(problems) == outcomes()[name].endswith("problem"), problems
@@ -135,7 +105,7 @@ def test_a_case_that_is_refused(own, name):
 
 def test_the_sample(shown, sample):
     file = gguf_file.File(sample)
-    check_metadata(shown, file)
+    check_metadata(shown, file.pairs)
     assert (shown / "problems.txt").read_bytes() == b""
     for tensor, name, data in check_raw(shown, file):
         values = gguf.dequantize(np.frombuffer(data, "u1"),
@@ -149,7 +119,7 @@ def test_the_sample(shown, sample):
 def test_golden_values(mounted, name, folder):
     root = mounted(GOLDEN / name)
     file = gguf_file.File(GOLDEN / name)
-    check_metadata(root, file)
+    check_metadata(root, file.pairs)
     check_raw(root, file)
     shown = os.listdir(root / "tensors/f32")
     assert len(shown) >= 11
