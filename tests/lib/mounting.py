@@ -124,7 +124,13 @@ class Mount:
         return self.point / path
 
     def files(self):
-        """The paths of all files, relative to the root."""
+        """The paths of all regular files, relative to the root."""
+        return [path for path in self._leaves() if not os.path.islink(self.point / path)]
+
+    def links(self):
+        return [path for path in self._leaves() if os.path.islink(self.point / path)]
+
+    def _leaves(self):
         return [os.path.relpath(os.path.join(folder, name), self.point)
                 for folder, _, names in os.walk(self.point, onerror=_raise) for name in names]
 

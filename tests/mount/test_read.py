@@ -148,7 +148,9 @@ def test_stat_is_true(shown, contents, sample):
         assert found.st_mode == 0o40555 and found.st_nlink == 2 + len(folders), folder
         numbers.add(found.st_ino)
     folders = sum(1 for _ in os.walk(shown.point))
-    assert len(numbers) == len(contents) + folders, "inode numbers are not unique"
+    links = shown.links()
+    numbers |= {os.lstat(shown / path).st_ino for path in links}
+    assert len(numbers) == len(contents) + len(links) + folders, "inode numbers are not unique"
 
 
 def test_entries_agree_with_stat(shown):
@@ -169,6 +171,7 @@ def test_find_ls_du_df(shown, contents):
     folders = sum(1 for _ in os.walk(shown.point)) - 1
     lines = collections.Counter(line[0] for line in listed.stdout.splitlines() if line)
     assert lines["-"] == len(contents) and lines["d"] == folders
+    assert lines["l"] == len(shown.links())
 
     used = run("du", "-s", "--apparent-size", "-B1", shown / "tensors/f32").stdout.split("\t")[0]
     f32 = sum(len(data) for path, data in contents.items() if path.startswith("tensors/f32/"))
@@ -190,6 +193,22 @@ def test_tar(shown, contents):
     assert maker.returncode == 0 and got == contents
 
 
+def test_layers(shown, contents):
+    """A layer's folder has a link to each of its tensors, in every view."""
+    views = os.listdir(shown / "tensors")
+    assert sorted(os.listdir(shown / "layers")) == ["0", "1", "2", "3"]
+    assert len(shown.links()) == 4 * 9 * len(views)
+    for view in views:
+        assert len(os.listdir(shown / "layers/2" / view)) == 9
+    for link in shown.links():
+        target = os.readlink(shown / link)
+        assert os.lstat(shown / link).st_size == len(target), link
+        path = os.path.normpath(os.path.join(os.path.dirname(link), target))
+        assert (shown / link).read_bytes() == contents[path], link
+    assert os.readlink(shown / "layers/0/f32/attn_q.weight") == \
+        "../../../tensors/f32/blk.0.attn_q.weight"
+
+
 def test_getfattr(shown):
     def attributes(path):
         done = run("getfattr", "--absolute-names", "-d", "-m", "-", shown / path)
@@ -203,9 +222,7 @@ def test_getfattr(shown):
     assert tensor["name"] == "blk.0.attn_q.weight" and tensor["type"] == "Q4_K"
     assert tensor["nbytes"] == str(256 * 144) and "offset" in tensor and "file" in tensor
     matrix = attributes("tensors/raw/blk.0.attn_k.weight")
-    assert [matrix["shape"], matrix["ne"]] in (["128,256", "256,128"], ["128 256", "256 128"],
-                                               ["[128,256]", "[256,128]"],
-                                               ["[128, 256]", "[256, 128]"])
+    assert (matrix["shape"], matrix["ne"]) == ("[128,256]", "[256,128]")
     key = attributes("metadata/tokenizer.ggml.tokens")
     assert key == {"name": "tokenizer.ggml.tokens", "type": "array[string]", "count": "295"}
     with pytest.raises(OSError) as failure:

@@ -17,6 +17,7 @@ CASES = DATA / "cases"
 GOLDEN = DATA / "golden"
 CUT = {"057_align_2p31.gguf", "065_past_eof.gguf", "066_offset_2p40.gguf", "067_offset_wrap.gguf",
        "070_no_data_section.gguf"}
+NUMBERS = ("tensors/raw/", "tensors/f32/", "tensors/f16/", "tensors/bf16/")
 
 
 def outcomes():
@@ -76,15 +77,14 @@ def test_a_case_that_mounts(mounted, name):
     problems = (root / "problems.txt").read_bytes()
     assert bool(problems) == outcomes()[name].endswith("problem"), problems
     for path in root.files():
-        text_path = not path.startswith(("tensors/", "metadata/", "metadata.raw/", "metadata.json"))
         printed = mount_gguf("--print", path, root.source, text=False)
-        if name in CUT and path.startswith("tensors/"):
+        if name in CUT and path.startswith(NUMBERS):
             assert (printed.returncode == 0) == (os.path.basename(path) == "a" and
                                                  name == "065_past_eof.gguf")
             continue
         content = (root / path).read_bytes()
         assert printed.returncode == 0 and printed.stdout == content, path
-        if text_path:
+        if not path.startswith((*NUMBERS, "metadata/", "metadata.raw/")):
             assert not any(byte < 32 and byte not in b"\t\n" for byte in content), path
     for tensor, stem, data in found:
         f32 = root / "tensors/f32" / stem
@@ -129,6 +129,25 @@ def test_golden_values(mounted, name, folder):
         assert same_floats(np.memmap(root / "tensors/f32" / tensor, "<f4", "r"), expected), tensor
 
 
+def test_half_precision(mounted):
+    """f16 as NumPy rounds, bf16 by adding half of the last place: to nearest, ties to even."""
+    root = mounted(GOLDEN / "types.gguf")
+    for name in os.listdir(root / "tensors/f32"):
+        values = np.fromfile(root / "tensors/f32" / name, "<f4")
+        nan = np.isnan(values)
+        with np.errstate(over="ignore"):
+            expected = values.astype("<f2")
+        got = np.fromfile(root / "tensors/f16" / name, "<f2")
+        assert np.array_equal(np.isnan(got), nan), name
+        assert np.array_equal(got[~nan].view("u2"), expected[~nan].view("u2")), name
+
+        bits = values.view("u4").astype("u8")
+        expected = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("<u2")
+        got = np.fromfile(root / "tensors/bf16" / name, "<u2")
+        assert np.array_equal((got & 0x7FFF) > 0x7F80, nan), name
+        assert np.array_equal(got[~nan], expected[~nan]), name
+
+
 def test_tensor_tables(shown, sample):
     file = gguf_file.File(sample)
     header, *rows = (shown / "tensors.tsv").read_text().splitlines()
@@ -136,7 +155,6 @@ def test_tensor_tables(shown, sample):
     assert [row.split("\t")[0].encode() for row in rows] == [t.name for t in file.tensors]
     with open(shown / "tensors.json", encoding="utf-8") as text:
         table = json.load(text)
-    table = table["tensors"] if isinstance(table, dict) else table
     assert [entry["name"].encode() for entry in table] == [t.name for t in file.tensors]
     for entry, tensor in zip(table, file.tensors):
         assert entry["shape"] == tensor.ne[::-1]
