@@ -47,17 +47,24 @@ def is_mounted(point):
     return any(where == str(point) for where, _, _ in mounts())
 
 
-def wait_for_mount(point, wanted, seconds=20):
-    """Waits until something is (wanted) or nothing is mounted at point."""
+def wait_for_mount(point, wanted, process=None, seconds=20):
+    """Waits until something is (wanted) or nothing is mounted at point; not past the end of the
+    process that is to mount it."""
     end = time.monotonic() + seconds
+    handle = os.pidfd_open(process) if process else -1
     with open("/proc/self/mountinfo", errors="surrogateescape") as table:
         poller = select.poll()
         poller.register(table, select.POLLERR | select.POLLPRI)
+        if process:
+            poller.register(handle, select.POLLIN)
         while any(where == str(point) for where, _, _ in _parse_mounts(table.read())) != wanted:
             left = end - time.monotonic()
             assert left > 0, f"{point}: still {'not ' if wanted else ''}mounted"
-            poller.poll(left * 1000)
+            woken = dict(poller.poll(left * 1000))
+            assert handle not in woken, f"{point}: process {process} ended"
             table.seek(0)
+    if process:
+        os.close(handle)
 
 
 def wait_for_end(pid, seconds=20):
@@ -106,7 +113,7 @@ class Mount:
             self.foreground = subprocess.Popen([*command, "-f"], stdin=subprocess.DEVNULL,
                                                stderr=stderr)
             try:
-                wait_for_mount(point, True)
+                wait_for_mount(point, True, self.foreground.pid)
             except AssertionError:
                 self.foreground.kill()
                 raise
