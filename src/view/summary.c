@@ -280,8 +280,9 @@ static void add_row(GString *out, const char *type, const survey_row *row, surve
     char share[G_ASCII_DTOSTR_BUF_SIZE] = "";
 
     if (all_bytes > 0)
-        g_ascii_formatd(share, sizeof share, "%.1f%%",
-                        100.0 * (double)row->bytes / (double)all_bytes);
+        g_strlcat(g_ascii_formatd(share, sizeof share - 1, "%.1f",
+                                  100.0 * (double)row->bytes / (double)all_bytes),
+                  "%", sizeof share);
     g_string_append_printf(out, "%-15s %9s %20s %20s %6s\n", type, grouped(tensors, row->tensors),
                            grouped(parameters, row->parameters), grouped(bytes, row->bytes), share);
 }
