@@ -1,0 +1,46 @@
+/* What the files of this folder share. */
+#pragma once
+
+#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 14)
+
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fuse/server.h"
+
+struct server {
+    struct fuse_session *session;
+    server_options options;
+    pthread_key_t threads; /* server_thread */
+    tree *tree;
+    view_model *model;
+    const source_set *sources;
+    atomic_bool *has_told; /* one a shard: its change has been logged */
+};
+
+enum { SERVER_BUFFER = 1 << 20 }; /* the longest read that libfuse asks the kernel for */
+
+/* What a thread works in, so that nothing is allocated on the way of a request. */
+typedef struct {
+    uint8_t *buffer; /* page-aligned */
+    size_t size;
+    view_scratch *scratch;
+} server_thread;
+
+/* The calling thread's, with a buffer of at least `size` bytes. NULL when there is no memory. */
+server_thread *server_thread_get(server *s, size_t size);
+
+/* What a file was opened as: fuse_file_info.fh. */
+enum { OPENED_CACHED = 0, OPENED_DIRECT = 1 };
+
+/* The operations of ops.c. */
+extern const struct fuse_lowlevel_ops server_ops;
+void server_init(void *userdata, struct fuse_conn_info *conn);
+
+/* Answers a read: read.c. */
+void server_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+                 struct fuse_file_info *fi);
+
+/* Whether the last byte of a file of this size depends on bytes its source has lost since. */
+bool server_lost_its_end(server *s, server_thread *thread, uint64_t ino, uint64_t size);

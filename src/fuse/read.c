@@ -1,0 +1,203 @@
+/* Answering a read: pieces of views put together to what the kernel asked for.
+ *
+ * A long piece that stands in the mapping goes to the kernel from there; short ones and those that
+ * have to be made go through the thread's buffer. A reply is never short but at the end of the
+ * file, for the kernel takes a short one for the end, and cuts the file: what cannot be had whole
+ * is EIO. The exception is a file opened with direct_io, since part of it is lost for good: there a
+ * reply ends with the last byte that can be had.
+ *
+ * A source that is cut inside a page gives zeros up to the page's end. So before the reply, the
+ * size of the source is compared with what each piece depends on. */
+#include "fuse/guard.h"
+#include "fuse/internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    MIN_DIRECT = 4096,  /* shorter pieces are copied: one segment less for the kernel to walk */
+    MAX_SEGMENTS = 600, /* of 1 MiB: 256 direct ones, and one of the buffer around each */
+    MAX_CLAIMS = 64,
+};
+
+/* The bytes of the reply from `from` on depend on this much of a source. */
+typedef struct {
+    size_t from;
+    unsigned shard;
+    uint64_t source_end;
+} claim;
+
+typedef struct {
+    server *s;
+    server_thread *thread;
+    uint64_t ino;
+    uint64_t offset;
+    size_t filled;   /* bytes of the reply so far, in … */
+    size_t buffered; /* … of which this many are in the thread's buffer */
+    struct iovec segments[MAX_SEGMENTS];
+    int n_segments;
+    claim claims[MAX_CLAIMS];
+    unsigned n_claims;
+} reply;
+
+/* One call through the gate. */
+typedef struct {
+    const reply *r;
+    size_t len;
+    bool copy; /* also a direct piece */
+    view_piece piece;
+} step;
+
+static int step_run(void *arg)
+{
+    step *st = arg;
+    const reply *r = st->r;
+    void *room = r->thread->buffer + r->buffered;
+    int error = tree_read(r->s->tree, r->ino, r->offset + r->filled, room, st->len,
+                          r->thread->scratch, &st->piece);
+    view_piece *piece = &st->piece;
+    if (error == 0 && piece->direct != NULL && (st->copy || piece->len < MIN_DIRECT)) {
+        memcpy(room, piece->direct, piece->len);
+        piece->direct = NULL;
+    }
+    return error;
+}
+
+static bool claim_holds(const reply *r, const claim *c)
+{
+    return c->source_end == 0 ||
+           (c->shard < r->s->sources->n &&
+            c->source_end <= source_size_now(&r->s->sources->files[c->shard]));
+}
+
+static bool all_claims_hold(const reply *r)
+{
+    for (unsigned i = 0; i < r->n_claims; i++) {
+        if (!claim_holds(r, &r->claims[i]))
+            return false;
+    }
+    return true;
+}
+
+static int add_claim(reply *r, const view_piece *piece)
+{
+    claim *last = r->n_claims > 0 ? &r->claims[r->n_claims - 1] : NULL;
+    if (piece->source_end == 0)
+        return 0;
+    if (last != NULL && last->shard == piece->shard) {
+        last->source_end = MAX(last->source_end, piece->source_end);
+        return 0;
+    }
+    if (r->n_claims == MAX_CLAIMS) {
+        if (!all_claims_hold(r))
+            return EIO;
+        r->n_claims = 0;
+    }
+    r->claims[r->n_claims++] = (claim){r->filled, piece->shard, piece->source_end};
+    return 0;
+}
+
+static void add_segment(reply *r, const view_piece *piece)
+{
+    void *data = piece->direct != NULL ? (void *)piece->direct : r->thread->buffer + r->buffered;
+    struct iovec *last = r->n_segments > 0 ? &r->segments[r->n_segments - 1] : NULL;
+    if (last != NULL && (uint8_t *)last->iov_base + last->iov_len == (uint8_t *)data)
+        last->iov_len += piece->len;
+    else
+        r->segments[r->n_segments++] = (struct iovec){data, piece->len};
+    if (piece->direct == NULL)
+        r->buffered += piece->len;
+    r->filled += piece->len;
+}
+
+/* Puts together up to len bytes; less only at the end of the file. An errno when a byte cannot be
+ * had; what is before it stands in the reply. */
+static int fill(reply *r, size_t len)
+{
+    r->filled = r->buffered = 0;
+    r->n_segments = 0;
+    r->n_claims = 0;
+    while (r->filled < len) {
+        step st = {.r = r, .len = len - r->filled, .copy = r->n_segments >= MAX_SEGMENTS - 2};
+        int error = guard_run(step_run, &st);
+        if (error == 0 && st.piece.len > st.len)
+            error = EIO;
+        if (error == 0)
+            error = add_claim(r, &st.piece);
+        if (error != 0)
+            return error;
+        if (st.piece.len == 0)
+            return 0;
+        add_segment(r, &st.piece);
+    }
+    return 0;
+}
+
+static bool fill_exactly(reply *r, size_t len)
+{
+    return fill(r, len) == 0 && r->filled == len && all_claims_hold(r);
+}
+
+/* The most bytes that can be had of a file that lost some, up to len. It is found by trying, since
+ * a view says of a whole piece what it depends on, not of each byte. */
+static void fill_what_is_there(reply *r, size_t len)
+{
+    size_t good = 0, bad = len + 1;
+    while (bad - good > 1) {
+        size_t middle = good + (bad - good) / 2;
+        if (fill_exactly(r, middle))
+            good = middle;
+        else
+            bad = middle;
+    }
+    if (!fill_exactly(r, good))
+        r->filled = 0;
+}
+
+static int fill_direct(reply *r, size_t len)
+{
+    int error = fill(r, len);
+    bool whole = all_claims_hold(r);
+    if (error == 0 && whole)
+        return 0;
+    if (!whole || source_is_shorter(r->s->sources))
+        fill_what_is_there(r, len);
+    return r->filled > 0 ? 0 : EIO;
+}
+
+void server_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+                 struct fuse_file_info *fi)
+{
+    server *s = fuse_req_userdata(req);
+    reply r;
+    r.s = s;
+    r.thread = server_thread_get(s, size);
+    r.ino = ino;
+    r.offset = (uint64_t)offset;
+    int error = 0;
+    if (r.thread == NULL)
+        error = ENOMEM;
+    else if (fi->fh == OPENED_DIRECT)
+        error = fill_direct(&r, size);
+    else
+        error = fill(&r, size);
+    if (error == 0 && !all_claims_hold(&r))
+        error = EIO;
+
+    if (error != 0)
+        fuse_reply_err(req, error);
+    else if (r.n_segments == 1)
+        fuse_reply_buf(req, r.segments[0].iov_base, r.segments[0].iov_len);
+    else
+        fuse_reply_iov(req, r.segments, r.n_segments);
+}
+
+bool server_lost_its_end(server *s, server_thread *thread, uint64_t ino, uint64_t size)
+{
+    reply r;
+    r.s = s;
+    r.thread = thread;
+    r.ino = ino;
+    r.offset = size > 0 ? size - 1 : 0;
+    return size > 0 && !fill_exactly(&r, 1);
+}

@@ -1,0 +1,133 @@
+/* The session with the kernel: its creation, its threads and what they work in, its end. */
+#include "fuse/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    /* A reader of a source that hangs holds a thread; the others go on while there are some left.
+     */
+    MAX_THREADS = 64,
+    MAX_IDLE_THREADS = 8,
+    MAX_BACKGROUND = 128, /* read-ahead requests under way, of all readers */
+};
+
+static void thread_free(void *arg)
+{
+    server_thread *thread = arg;
+    if (thread->buffer != NULL)
+        munmap(thread->buffer, thread->size);
+    if (thread->scratch != NULL)
+        view_scratch_free(thread->scratch);
+    free(thread);
+}
+
+static bool thread_reserve(server_thread *thread, size_t size)
+{
+    if (size <= thread->size)
+        return true;
+    uint8_t *buffer = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (buffer == MAP_FAILED)
+        return false;
+    if (thread->buffer != NULL)
+        munmap(thread->buffer, thread->size);
+    thread->buffer = buffer;
+    thread->size = size;
+    return true;
+}
+
+server_thread *server_thread_get(server *s, size_t size)
+{
+    server_thread *thread = pthread_getspecific(s->threads);
+    if (thread == NULL) {
+        thread = calloc(1, sizeof *thread);
+        if (thread == NULL || pthread_setspecific(s->threads, thread) != 0) {
+            free(thread);
+            return NULL;
+        }
+    }
+    if (thread->scratch == NULL)
+        thread->scratch = view_scratch_new();
+    if (thread->scratch == NULL || !thread_reserve(thread, MAX(size, (size_t)SERVER_BUFFER)))
+        return NULL;
+    return thread;
+}
+
+static void want(struct fuse_conn_info *conn, unsigned capability, bool wanted)
+{
+    if (!wanted)
+        conn->want &= ~capability;
+    else if (conn->capable & capability) /* asking for one that is not there ends the session */
+        conn->want |= capability;
+}
+
+void server_init(void *userdata, struct fuse_conn_info *conn)
+{
+    server *s = userdata;
+    /* Sizes and times never change, so the kernel need not look for changes; volatile files, and
+     * all files of a source that changed, drop their pages when they are opened. */
+    want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
+    want(conn, FUSE_CAP_READDIRPLUS, true);
+    want(conn, FUSE_CAP_READDIRPLUS_AUTO, true);
+    want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
+    want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
+    want(conn, FUSE_CAP_ASYNC_READ, true);
+    want(conn, FUSE_CAP_ASYNC_DIO, true);
+    conn->max_background = MAX_BACKGROUND;
+    if (s->options.ready != NULL)
+        s->options.ready(s->options.user);
+}
+
+server *server_new(int channel, const server_options *options)
+{
+    char *argv[] = {(char *)"mount.gguf", (char *)"-d"};
+    struct fuse_args args = FUSE_ARGS_INIT(options->debug ? 2 : 1, argv);
+    char path[32];
+    snprintf(path, sizeof path, "/dev/fd/%d", channel);
+
+    server *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->options = *options;
+    s->session = fuse_session_new(&args, &server_ops, sizeof server_ops, s);
+    fuse_opt_free_args(&args);
+    if (s->session == NULL || pthread_key_create(&s->threads, thread_free) != 0 ||
+        fuse_session_mount(s->session, path) != 0) {
+        if (s->session != NULL)
+            fuse_session_destroy(s->session);
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void server_free(server *s)
+{
+    server_thread *own = pthread_getspecific(s->threads);
+    if (own != NULL)
+        thread_free(own);
+    pthread_key_delete(s->threads);
+    fuse_session_destroy(s->session); /* closes the channel */
+    free(s->has_told);
+    free(s);
+}
+
+int server_run(server *s, tree *t, view_model *model, const source_set *sources)
+{
+    s->tree = t;
+    s->model = model;
+    s->sources = sources;
+    s->has_told = calloc(sources->n, sizeof *s->has_told);
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (s->has_told == NULL || config == NULL)
+        return ENOMEM;
+    fuse_loop_cfg_set_clone_fd(config, 0); /* it opens /dev/fuse later, which a sandbox forbids */
+    fuse_loop_cfg_set_max_threads(config, MAX_THREADS);
+    fuse_loop_cfg_set_idle_threads(config, MAX_IDLE_THREADS);
+    int result = fuse_session_loop_mt(s->session, config);
+    fuse_loop_cfg_destroy(config);
+    return result < 0 ? -result : 0;
+}

@@ -1,0 +1,45 @@
+/* Comparing the source files with what they were. */
+#include "fuse/source.h"
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+source_change source_compare(const source_file *file)
+{
+    struct stat now;
+    if (file->fd < 0)
+        return SOURCE_SAME;
+    if (fstat(file->fd, &now) < 0)
+        return SOURCE_CHANGED;
+    bool same_content =
+        now.st_size == file->st.st_size && same_time(&now.st_mtim, &file->st.st_mtim);
+    if (same_content && same_time(&now.st_ctim, &file->st.st_ctim))
+        return SOURCE_SAME;
+    return same_content && now.st_nlink == 0 ? SOURCE_GONE : SOURCE_CHANGED;
+}
+
+uint64_t source_size_now(const source_file *file)
+{
+    struct stat now;
+    return file->fd >= 0 && fstat(file->fd, &now) == 0 ? (uint64_t)now.st_size : 0;
+}
+
+bool source_is_shorter(const source_set *set)
+{
+    for (unsigned i = 0; i < set->n; i++) {
+        if (set->files[i].fd >= 0 &&
+            source_size_now(&set->files[i]) < (uint64_t)set->files[i].st.st_size)
+            return true;
+    }
+    return false;
+}
+
+uint64_t source_total(const source_set *set)
+{
+    uint64_t total = 0;
+    for (unsigned i = 0; i < set->n; i++)
+        total += (uint64_t)set->files[i].st.st_size;
+    return total;
+}
