@@ -1,0 +1,174 @@
+/* Sentences for a file or a mount point that will not do. */
+#include "mount/check.h"
+
+#include "mount/mounts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+G_DEFINE_QUARK(mount - error - quark, mount_error)
+
+mount_error mount_error_of(int error)
+{
+    switch (error) {
+    case EACCES:
+    case EPERM:
+        return MOUNT_USAGE;
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+        return MOUNT_SYSTEM;
+    default:
+        return MOUNT_FAILURE;
+    }
+}
+
+static const char *kind_of(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFDIR:
+        return "a directory";
+    case S_IFIFO:
+        return "a pipe";
+    case S_IFSOCK:
+        return "a socket";
+    case S_IFCHR:
+    case S_IFBLK:
+        return "a device";
+    default:
+        return "no regular file";
+    }
+}
+
+int check_open_file(const char *path, GError **error)
+{
+    /* O_NONBLOCK: opening a pipe would wait for a writer. It means nothing to a regular file. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int e = errno;
+        if (e == ENOENT)
+            g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE, "%s: there is no such file", path);
+        else if (e == EACCES)
+            g_set_error(error, MOUNT_ERROR, MOUNT_USAGE, "%s: you may not read it", path);
+        else
+            g_set_error(error, MOUNT_ERROR, (int)mount_error_of(e), "%s: it cannot be opened: %s",
+                        path, strerror(e));
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE, "%s: it is %s, a model is a file", path,
+                    kind_of(st.st_mode));
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool is_dead(const char *dir)
+{
+    struct statfs st; /* stat may be answered from the cache, statfs never is */
+    return statfs(dir, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
+static void warn_of_contents(const char *dir, log_sink *log)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *entry;
+    if (d == NULL)
+        return;
+    do {
+        entry = readdir(d);
+    } while (entry != NULL &&
+             (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+    closedir(d);
+    if (entry != NULL)
+        log_say(log, LOG_LEVEL_WARNING,
+                "%s: it is not empty; what is in it is hidden while the model is mounted", dir);
+}
+
+static bool fail(GError **error, const char *dir, int e)
+{
+    if (e == ENOENT)
+        g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE,
+                    "%s: there is no such directory; make it with: mkdir -p %s", dir, dir);
+    else if (e == ENOTDIR)
+        g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE,
+                    "%s: it is not a directory, so nothing can be mounted there", dir);
+    else if (e == ENOTCONN || e == ECONNABORTED)
+        g_set_error(
+            error, MOUNT_ERROR, MOUNT_FAILURE,
+            "%s: a dead mount is in the way (its program ended without unmounting it); clear "
+            "it with: %s %s",
+            dir, geteuid() == 0 ? "umount -l" : "fusermount3 -uz", dir);
+    else
+        g_set_error(error, MOUNT_ERROR, (int)mount_error_of(e),
+                    "%s: nothing can be mounted there: %s", dir, strerror(e));
+    return false;
+}
+
+static bool check_place(const char *dir, GError **error)
+{
+    struct stat st;
+    mount_entry there;
+    if (stat(dir, &st) < 0)
+        return fail(error, dir, errno);
+    if (!S_ISDIR(st.st_mode))
+        return fail(error, dir, ENOTDIR);
+    if (mounts_at(dir, &there) == 0 && there.is_root) {
+        g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE,
+                    "%s: something is mounted there already (%s); unmount it first, or choose "
+                    "another directory",
+                    dir, there.type);
+        return false;
+    }
+    if (geteuid() != 0 && access(dir, W_OK) < 0) {
+        g_set_error(error, MOUNT_ERROR, MOUNT_USAGE,
+                    "%s: you may not mount there: a directory that you may write to is needed",
+                    dir);
+        return false;
+    }
+    return true;
+}
+
+char *check_mount_point(const char *dir, log_sink *log, GError **error)
+{
+    if (is_dead(dir)) {
+        fail(error, dir, ENOTCONN);
+        return NULL;
+    }
+    char *path = realpath(dir, NULL);
+    if (path == NULL) {
+        fail(error, dir, errno);
+        return NULL;
+    }
+    if (!check_place(path, error)) {
+        free(path);
+        return NULL;
+    }
+    warn_of_contents(path, log);
+    return path;
+}
+
+bool check_device(GError **error)
+{
+    struct stat st;
+    if (stat("/dev/fuse", &st) == 0)
+        return true;
+    if (errno == ENOENT)
+        g_set_error(
+            error, MOUNT_ERROR, MOUNT_SYSTEM,
+            "there is no /dev/fuse: the kernel has no FUSE here; load it with: modprobe fuse");
+    else
+        g_set_error(error, MOUNT_ERROR, (int)mount_error_of(errno), "/dev/fuse: %s",
+                    strerror(errno));
+    return false;
+}

@@ -1,0 +1,15 @@
+/* What is looked at before anything is started: the file, the mount point, the device. Each thing
+ * that can be wrong is one sentence. */
+#pragma once
+
+#include "mount/error.h"
+#include "mount/log.h"
+
+/* The file, open for reading; -1. Never waits, whatever the path is. */
+int check_open_file(const char *path, GError **error);
+
+/* The mount point's real path; NULL. Warns of what is in it. */
+char *check_mount_point(const char *dir, log_sink *log, GError **error);
+
+/* Whether there is a /dev/fuse. */
+bool check_device(GError **error);

@@ -1,0 +1,386 @@
+/* The supervisor.
+ *
+ *     mount.gguf ──fork──> supervisor ──fork──> worker
+ *      waits for the        opens, mounts,       reads the file
+ *      first result         logs, unmounts
+ *
+ * With -f and --print the first process is the supervisor itself. It never looks into the file. */
+#include "mount/supervisor.h"
+
+#include "mount/check.h"
+#include "mount/log.h"
+#include "mount/message.h"
+#include "mount/mounts.h"
+#include "mount/worker.h"
+
+#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 14)
+#include <fuse.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct {
+    const options *options;
+    log_sink log;
+    char *point; /* the mount point's real path */
+    int source;
+    int caller;  /* pipe to the process that waits; -1: in the foreground */
+    int signals; /* signalfd */
+    int socket;  /* to the worker; -1 when that is over */
+    int pipe;    /* the worker's lines; likewise */
+    pid_t worker;
+    bool is_over; /* the worker has ended, with … */
+    int wait_status;
+    bool is_mounted; /* as … */
+    mount_entry mount;
+    bool is_ready;
+    bool is_stopping; /* a signal has been obeyed */
+    int status;       /* the exit status, when something went wrong before the worker's end */
+} supervisor;
+
+/* ── The caller, the background ── */
+
+static int wait_for_start(int fd)
+{
+    int status;
+    ssize_t n;
+    while ((n = read(fd, &status, sizeof status)) < 0 && errno == EINTR)
+        continue;
+    return n == sizeof status ? status : MOUNT_SYSTEM;
+}
+
+static void tell_caller(supervisor *s, int status)
+{
+    if (s->caller < 0)
+        return;
+    while (write(s->caller, &status, sizeof status) < 0 && errno == EINTR)
+        continue;
+    close(s->caller);
+    s->caller = -1;
+}
+
+/* The mount is there: let go of the terminal, the directory, and whoever waits for our output. */
+static void go_to_background(supervisor *s)
+{
+    if (s->caller < 0)
+        return;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    log_to_syslog(&s->log);
+    setsid();
+    if (chdir("/") < 0)
+        log_say(&s->log, LOG_LEVEL_INFO, "chdir /: %s", strerror(errno));
+    for (int fd = 0; fd <= 2; fd++)
+        dup2(null, fd);
+    if (null > 2)
+        close(null);
+    tell_caller(s, 0);
+}
+
+/* ── The mount ── */
+
+static char *mount_options(const options *o)
+{
+    GString *list = g_string_new("ro,nosuid,nodev,default_permissions,subtype=gguf,fsname=");
+    g_autofree char *path = g_canonicalize_filename(o->file, NULL);
+    options_append(list, o->fsname != NULL ? o->fsname : path);
+    if (o->allow_other)
+        g_string_append(list, ",allow_other");
+    g_string_append(list, o->kernel->str);
+    return g_string_free(list, FALSE);
+}
+
+static void fail(supervisor *s, int status, const char *format, ...) G_GNUC_PRINTF(3, 4);
+static void fail(supervisor *s, int status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *sentence = g_strdup_vprintf(format, args);
+    va_end(args);
+    log_say(&s->log, LOG_LEVEL_ERROR, "%s", sentence);
+    s->status = status;
+}
+
+/* Mounts, and hands the device over. Its own copy is closed: it would keep the mount alive, and its
+ * readers waiting, when the worker is dead. */
+static void mount_for_worker(supervisor *s)
+{
+    g_autofree char *list = mount_options(s->options);
+    int device = fuse_open_channel(s->point, list);
+    if (device < 0) {
+        fail(s, MOUNT_FAILURE, "%s: it could not be mounted there%s", s->point,
+             s->options->allow_other && geteuid() != 0
+                 ? " (allow_other needs the line user_allow_other in /etc/fuse.conf)"
+                 : "");
+        return;
+    }
+    if (mounts_at(s->point, &s->mount) == 0 && s->mount.is_root)
+        s->is_mounted = true;
+    message m = {.kind = MESSAGE_DEVICE};
+    if (!message_send(s->socket, &m, device))
+        fail(s, MOUNT_SYSTEM, "the worker is gone");
+    close(device);
+}
+
+static void unmount(supervisor *s)
+{
+    int error = mounts_detach(s->point, &s->mount);
+    if (error == ESTALE)
+        log_say(&s->log, LOG_LEVEL_WARNING,
+                "%s: something else is mounted on top, so it stays; unmount that, and this",
+                s->point);
+    else if (error != 0 && error != EINVAL)
+        log_say(&s->log, LOG_LEVEL_ERROR, "%s: it could not be unmounted: %s", s->point,
+                strerror(error));
+}
+
+/* ── What the worker wants ── */
+
+/* Opens the file of a split set with this number. The worker says a number, never a path. */
+static void send_shard(supervisor *s, const message *asked)
+{
+    message m = {.kind = MESSAGE_SHARD, .number = asked->number, .count = asked->count};
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = NULL;
+    g_set_error(&error, MOUNT_ERROR, MOUNT_FAILURE, "split models are not supported yet");
+    int fd = path != NULL ? check_open_file(path, &error) : -1;
+    g_strlcpy(m.text, fd >= 0 ? path : error->message, sizeof m.text);
+    if (!message_send(s->socket, &m, fd))
+        fail(s, MOUNT_SYSTEM, "the worker is gone");
+    if (fd >= 0)
+        close(fd);
+}
+
+static void become_ready(supervisor *s)
+{
+    s->is_ready = true;
+    log_pump(&s->log, s->pipe); /* what was said on the way comes before */
+    log_say(&s->log, LOG_LEVEL_INFO, "%s is mounted on %s", s->options->file, s->point);
+    go_to_background(s);
+}
+
+static void close_socket(supervisor *s)
+{
+    if (s->socket >= 0)
+        close(s->socket);
+    s->socket = -1;
+}
+
+/* Each message makes sense once and in order; anything else is a worker gone wrong. */
+static void take_message(supervisor *s, const message *m)
+{
+    bool is_new = !s->is_mounted && s->status == 0;
+    if (m->kind == MESSAGE_SHARD && is_new) {
+        send_shard(s, m);
+    } else if (m->kind == MESSAGE_REFUSED && !s->is_ready) {
+        log_pump(&s->log, s->pipe);
+        fail(s,
+             m->number == MOUNT_USAGE || m->number == MOUNT_SYSTEM ? (int)m->number : MOUNT_FAILURE,
+             "%s", m->text);
+    } else if (m->kind == MESSAGE_PARSED && is_new && s->options->action == ACTION_MOUNT) {
+        mount_for_worker(s);
+    } else if (m->kind == MESSAGE_READY && s->is_mounted && !s->is_ready) {
+        become_ready(s);
+    } else {
+        kill(s->worker, SIGKILL);
+        fail(s, MOUNT_SYSTEM, "the worker said something that makes no sense");
+    }
+    if (s->status != 0)
+        close_socket(s); /* which ends a worker that waits */
+}
+
+static void take_messages(supervisor *s)
+{
+    message m;
+    message_result result = MESSAGE_CAME;
+    while (s->socket >= 0 && result == MESSAGE_CAME) {
+        result = message_receive(s->socket, &m, NULL, false);
+        if (result == MESSAGE_CAME)
+            take_message(s, &m);
+    }
+    if (result == MESSAGE_END)
+        close_socket(s);
+}
+
+/* ── Signals, the end ── */
+
+static void stop(supervisor *s)
+{
+    if (s->is_stopping || !s->is_mounted) {
+        kill(s->worker, SIGKILL);
+    } else {
+        unmount(s);
+        log_pump(&s->log, s->pipe);
+        log_say(&s->log, LOG_LEVEL_INFO, "%s is unmounted; open files work until they are closed",
+                s->point);
+    }
+    if (!s->is_ready && s->status == 0)
+        s->status = MOUNT_SYSTEM;
+    s->is_stopping = true;
+}
+
+static void take_signals(supervisor *s)
+{
+    struct signalfd_siginfo info;
+    while (read(s->signals, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo != SIGCHLD)
+            stop(s);
+    }
+    int status;
+    if (!s->is_over && waitpid(s->worker, &status, WNOHANG) == s->worker) {
+        s->is_over = true;
+        s->wait_status = status;
+    }
+}
+
+static void supervise(supervisor *s)
+{
+    while (!s->is_over) {
+        struct pollfd fds[] = {
+            {s->signals, POLLIN, 0}, {s->socket, POLLIN, 0}, {s->pipe, POLLIN, 0}};
+        if (poll(fds, G_N_ELEMENTS(fds), -1) < 0 && errno != EINTR)
+            break;
+        if (fds[2].revents != 0 && !log_pump(&s->log, s->pipe)) {
+            close(s->pipe);
+            s->pipe = -1;
+        }
+        if (fds[1].revents != 0)
+            take_messages(s);
+        take_signals(s);
+    }
+    take_messages(s); /* what it sent last */
+    if (s->pipe >= 0)
+        log_pump(&s->log, s->pipe);
+}
+
+/* The worker has ended: what is still mounted is dead, and would be in the way. */
+static int finish(supervisor *s)
+{
+    bool killed = WIFSIGNALED(s->wait_status);
+    int status = killed ? MOUNT_SYSTEM : WEXITSTATUS(s->wait_status);
+    bool was_left = s->is_mounted && mounts_exists(&s->mount);
+    if (was_left)
+        unmount(s);
+    if (s->status != 0)
+        status = s->status; /* and it has been said why */
+    else if (killed && s->is_stopping)
+        log_say(&s->log, LOG_LEVEL_WARNING, "ended with files open");
+    else if (killed)
+        log_say(&s->log, LOG_LEVEL_ERROR, "%s: the worker was killed by signal %d (%s)%s",
+                s->options->file, WTERMSIG(s->wait_status), strsignal(WTERMSIG(s->wait_status)),
+                was_left ? "; it is unmounted" : "");
+    else if (status != 0 && s->options->action == ACTION_MOUNT)
+        log_say(&s->log, LOG_LEVEL_ERROR, "%s: the worker failed%s", s->options->file,
+                was_left ? "; it is unmounted" : "");
+    if (!s->is_ready)
+        tell_caller(s, status);
+    return status;
+}
+
+/* ── The beginning ── */
+
+static bool start_worker(supervisor *s)
+{
+    int sockets[2], pipes[2];
+    sigset_t taken;
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGINT);
+    sigaddset(&taken, SIGTERM);
+    sigaddset(&taken, SIGQUIT);
+    sigaddset(&taken, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &taken, NULL);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    s->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (s->signals < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0 ||
+        pipe2(pipes, O_CLOEXEC | O_NONBLOCK) < 0)
+        return false;
+    s->worker = fork();
+    if (s->worker < 0)
+        return false;
+    if (s->worker == 0) {
+        worker_plan plan = {s->options, s->source, sockets[1], pipes[1]};
+        worker_main(&plan);
+    }
+    close(sockets[1]);
+    close(pipes[1]);
+    close(s->source); /* so that the last descriptor of a deleted file goes with the worker */
+    s->socket = sockets[0];
+    s->pipe = pipes[0];
+    return true;
+}
+
+static int run(supervisor *s)
+{
+    if (!start_worker(s)) {
+        log_say(&s->log, LOG_LEVEL_ERROR, "the worker could not be started: %s", strerror(errno));
+        tell_caller(s, MOUNT_SYSTEM);
+        return MOUNT_SYSTEM;
+    }
+    supervise(s);
+    return finish(s);
+}
+
+/* In two processes: the first waits for the result, and gives it to whoever called. */
+static int run_in_background(supervisor *s)
+{
+    int pipes[2];
+    pid_t child = -1;
+    if (pipe2(pipes, O_CLOEXEC) == 0)
+        child = fork();
+    if (child < 0) {
+        log_say(&s->log, LOG_LEVEL_ERROR, "the supervisor could not be started: %s",
+                strerror(errno));
+        return MOUNT_SYSTEM;
+    }
+    if (child > 0) {
+        close(pipes[1]);
+        return wait_for_start(pipes[0]);
+    }
+    close(pipes[0]);
+    s->caller = pipes[1];
+    return run(s);
+}
+
+static bool prepare(supervisor *s, GError **error)
+{
+    const options *o = s->options;
+    s->source = check_open_file(o->file, error);
+    if (s->source < 0)
+        return false;
+    if (o->action == ACTION_PRINT)
+        return true;
+    s->point = check_mount_point(o->dir, &s->log, error);
+    return s->point != NULL && check_device(error);
+}
+
+int supervisor_run(const options *o)
+{
+    static const log_level levels[] = {LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO,
+                                       LOG_LEVEL_DEBUG};
+    supervisor s = {.options = o, .caller = -1, .socket = -1, .pipe = -1};
+    log_begin(&s.log, levels[o->verbosity + 1], o->server.debug);
+    g_autoptr(GError) error = NULL;
+    int status;
+    if (!prepare(&s, &error)) {
+        log_say(&s.log, LOG_LEVEL_ERROR, "%s", error->message);
+        status = error->code;
+    } else if (o->is_fake) {
+        status = 0;
+    } else if (o->foreground || o->action == ACTION_PRINT) {
+        status = run(&s);
+    } else {
+        status = run_in_background(&s);
+    }
+    free(s.point);
+    return status;
+}

@@ -1,0 +1,309 @@
+/* The worker: maps the file, gives up every privilege, parses, and serves what the supervisor
+ * mounts; or writes one virtual file to stdout.
+ *
+ * From lock_down() on it opens nothing. It stays in the C locale (strerror would open catalogues),
+ * and says what it has to say through the pipe on fd 2. */
+#include "mount/worker.h"
+
+#include "fuse/guard.h"
+#include "mount/log.h"
+#include "mount/message.h"
+#include "mount/privileges.h"
+#include "mount/sandbox.h"
+#include "tree/print.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_log.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MAX_LOGGED_PROBLEMS = 20 };
+
+typedef struct {
+    const worker_plan *plan;
+    source_set sources;
+    GPtrArray *shard_names; /* what pn_gguf_source.name points to */
+    int channel;            /* the placeholder that becomes /dev/fuse */
+    server *server;
+    pn_gguf_file *gguf;
+    view_model *model;
+    tree *tree;
+} worker;
+
+/* Tells the supervisor why nothing comes of it, and ends. */
+G_NORETURN static void refuse(const worker *w, mount_error status, const char *sentence)
+{
+    message m = {.kind = MESSAGE_REFUSED, .number = status};
+    g_strlcpy(m.text, sentence, sizeof m.text);
+    message_send(w->plan->socket, &m, -1);
+    _exit((int)status);
+}
+
+static void tell(const worker *w, message_kind kind)
+{
+    message m = {.kind = kind};
+    if (!message_send(w->plan->socket, &m, -1))
+        _exit(MOUNT_SYSTEM); /* the supervisor is gone */
+}
+
+static void on_ready(void *user)
+{
+    message m = {.kind = MESSAGE_READY};
+    message_send(((const worker *)user)->plan->socket, &m, -1);
+}
+
+static void on_fuse_log(enum fuse_log_level level, const char *format, va_list args)
+{
+    char line[1024];
+    vsnprintf(line, sizeof line, format, args);
+    log_send(level <= FUSE_LOG_ERR      ? LOG_LEVEL_ERROR
+             : level <= FUSE_LOG_NOTICE ? LOG_LEVEL_WARNING
+             : level == FUSE_LOG_INFO   ? LOG_LEVEL_INFO
+                                        : LOG_LEVEL_DEBUG,
+             "%s", line);
+}
+
+/* GLib's own handler looks for the journal, which the sandbox forbids. */
+static void on_glib_log(const char *domain, GLogLevelFlags level, const char *words, void *user)
+{
+    log_send(level & (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL) ? LOG_LEVEL_ERROR
+                                                                : LOG_LEVEL_WARNING,
+             "%s: %s", domain != NULL ? domain : "GLib", words);
+}
+
+/* stdin and stdout are nothing, stderr is the pipe; the terminal's signals are the supervisor's
+ * business, and it ends this process by unmounting. */
+static void settle_in(const worker *w, bool prints)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(null, STDIN_FILENO);
+    if (!prints)
+        dup2(null, STDOUT_FILENO);
+    dup2(w->plan->log, STDERR_FILENO);
+    if (!prints) {
+        setsid();
+        signal(SIGINT, SIG_IGN);
+        signal(SIGTERM, SIG_IGN);
+        signal(SIGHUP, SIG_IGN);
+        signal(SIGPIPE, SIG_IGN);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    fuse_set_log_func(on_fuse_log);
+    g_log_set_default_handler(on_glib_log, NULL);
+}
+
+/* Maps one source file as number i. */
+static bool add_source(worker *w, unsigned i, int fd, GError **error)
+{
+    source_set *set = &w->sources;
+    if (i >= set->n) {
+        set->files = g_renew(source_file, set->files, i + 1);
+        set->maps = g_renew(const void *, set->maps, i + 1);
+        for (; set->n <= i; set->n++) {
+            set->files[set->n] = (source_file){.fd = -1};
+            set->maps[set->n] = NULL;
+        }
+    }
+    source_file *file = &set->files[i];
+    file->fd = fd;
+    if (fstat(fd, &file->st) < 0) {
+        g_set_error(error, MOUNT_ERROR, MOUNT_SYSTEM, "%s", strerror(errno));
+        return false;
+    }
+    if (file->st.st_size == 0)
+        return true; /* nothing to map: the parser has a sentence for it */
+    void *map = mmap(NULL, (size_t)file->st.st_size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    int e = map == MAP_FAILED ? errno : guard_add(map, (size_t)file->st.st_size);
+    if (e != 0) {
+        g_set_error(error, MOUNT_ERROR, MOUNT_SYSTEM, "it cannot be mapped: %s", strerror(e));
+        return false;
+    }
+    set->maps[i] = map;
+    return true;
+}
+
+static pn_gguf_source source_of(const worker *w, unsigned i, const char *name)
+{
+    return (pn_gguf_source){w->sources.maps[i], (uint64_t)w->sources.files[i].st.st_size, name};
+}
+
+/* The supervisor opens the other files of a split set: it builds the path, from the number. */
+static bool open_shard(void *user, unsigned no, unsigned count, pn_gguf_source *out, GError **error)
+{
+    worker *w = user;
+    message m = {.kind = MESSAGE_SHARD, .number = no, .count = count};
+    int fd = -1;
+    if (!message_send(w->plan->socket, &m, -1) ||
+        message_receive(w->plan->socket, &m, &fd, true) != MESSAGE_CAME ||
+        m.kind != MESSAGE_SHARD) {
+        g_set_error(error, MOUNT_ERROR, MOUNT_SYSTEM, "the supervisor is gone");
+        return false;
+    }
+    if (fd < 0) {
+        g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE, "%s", m.text);
+        return false;
+    }
+    if (!add_source(w, no, fd, error))
+        return false;
+    g_ptr_array_add(w->shard_names, g_strdup(m.text));
+    *out = source_of(w, no, g_ptr_array_index(w->shard_names, w->shard_names->len - 1));
+    return true;
+}
+
+/* Everything that the process could do besides reading what it has, it cannot do after this. */
+static void lock_down(worker *w, bool prints)
+{
+    int keep[] = {w->plan->socket, w->plan->source, w->channel};
+    for (size_t i = 1; i < G_N_ELEMENTS(keep); i++) { /* three in order */
+        for (size_t j = i; j > 0 && keep[j] < keep[j - 1]; j--) {
+            int larger = keep[j - 1];
+            keep[j - 1] = keep[j];
+            keep[j] = larger;
+        }
+    }
+    privileges_keep_only(keep, G_N_ELEMENTS(keep));
+    if (!privileges_drop())
+        refuse(w, MOUNT_SYSTEM, "the worker could not give up its privileges");
+    if (w->plan->options->sandbox && !sandbox_enter())
+        refuse(w, MOUNT_SYSTEM, "the worker could not be confined; -o sandbox=no goes without");
+}
+
+typedef struct {
+    worker *w;
+    GError *error;
+} parse_call;
+
+static int parse_run(void *arg)
+{
+    parse_call *c = arg;
+    worker *w = c->w;
+    const options *o = w->plan->options;
+    pn_gguf_source source = source_of(w, 0, o->file);
+    pn_gguf_options parsing = {.open_shard = open_shard, .user = w, .partial = o->partial};
+    w->gguf = pn_gguf_parse(&source, &parsing, &c->error);
+    if (w->gguf == NULL)
+        return 0;
+    w->model = view_model_new(w->gguf);
+    w->tree = tree_new(w->model, o->views, &c->error);
+    return 0;
+}
+
+static int problem_run(void *arg)
+{
+    const worker *w = arg;
+    g_autoptr(GString) problem = g_string_new(NULL);
+    uint64_t n = w->gguf->n_problems;
+    for (uint64_t i = 0; i < n && i < MAX_LOGGED_PROBLEMS; i++) {
+        g_string_truncate(problem, 0);
+        pn_gguf_problem_text(w->gguf, i, problem);
+        log_send(LOG_LEVEL_WARNING, "%s: %s", w->plan->options->file, problem->str);
+    }
+    if (n > MAX_LOGGED_PROBLEMS)
+        log_send(LOG_LEVEL_WARNING, "%s: and %" G_GUINT64_FORMAT " more, see problems.txt",
+                 w->plan->options->file, n - MAX_LOGGED_PROBLEMS);
+    return 0;
+}
+
+static void parse(worker *w)
+{
+    parse_call call = {.w = w};
+    if (guard_run(parse_run, &call) != 0) {
+        g_autofree char *sentence =
+            g_strdup_printf("%s: it could not be read: it shrank meanwhile, or its disk fails",
+                            w->plan->options->file);
+        refuse(w, MOUNT_FAILURE, sentence);
+    }
+    if (call.error != NULL)
+        refuse(w, MOUNT_FAILURE, call.error->message);
+    guard_run(problem_run, w);
+    if (w->plan->options->strict && w->gguf->n_problems > 0) {
+        g_autofree char *sentence = g_strdup_printf(
+            "%s: it has problems (above), and -o strict was given", w->plan->options->file);
+        refuse(w, MOUNT_FAILURE, sentence);
+    }
+}
+
+static int print(worker *w)
+{
+    const char *path = w->plan->options->print_path;
+    int error = tree_print(w->tree, path, STDOUT_FILENO, guard_run);
+    if (error == EPIPE)
+        return 1;
+    if (error != 0) {
+        g_autofree char *sentence = g_strdup_printf(
+            "%s: %s: %s", w->plan->options->file, path,
+            error == ENOENT ? "there is nothing of that name in the model" : strerror(error));
+        refuse(w, MOUNT_USAGE, sentence);
+    }
+    return 0;
+}
+
+static int serve(worker *w)
+{
+    message m;
+    int device;
+    tell(w, MESSAGE_PARSED);
+    if (message_receive(w->plan->socket, &m, &device, true) != MESSAGE_CAME || device < 0)
+        return MOUNT_SYSTEM; /* the mount failed, and the supervisor has said so */
+    if (dup3(device, w->channel, O_CLOEXEC) < 0)
+        refuse(w, MOUNT_SYSTEM, "the worker could not take over /dev/fuse");
+    close(device);
+    int error = server_run(w->server, w->tree, w->model, &w->sources);
+    if (error != 0)
+        log_send(LOG_LEVEL_ERROR, "serving ended: %s", strerror(error));
+    return error == 0 ? 0 : MOUNT_SYSTEM;
+}
+
+static void clean_up(worker *w)
+{
+    if (w->server != NULL)
+        server_free(w->server);
+    tree_free(w->tree);
+    view_model_free(w->model);
+    pn_gguf_free(w->gguf);
+    for (unsigned i = 0; i < w->sources.n; i++) {
+        if (w->sources.maps[i] != NULL)
+            munmap((void *)w->sources.maps[i], (size_t)w->sources.files[i].st.st_size);
+    }
+    g_ptr_array_free(w->shard_names, TRUE);
+    g_free(w->sources.files);
+    g_free(w->sources.maps);
+}
+
+G_NORETURN void worker_main(const worker_plan *plan)
+{
+    const options *o = plan->options;
+    bool prints = o->action == ACTION_PRINT;
+    worker w = {.plan = plan, .channel = -1, .shard_names = g_ptr_array_new_with_free_func(g_free)};
+    settle_in(&w, prints);
+
+    g_autoptr(GError) error = NULL;
+    int e = guard_install();
+    if (e != 0)
+        refuse(&w, MOUNT_SYSTEM, strerror(e));
+    if (!add_source(&w, 0, plan->source, &error)) {
+        g_autofree char *sentence = g_strdup_printf("%s: %s", o->file, error->message);
+        refuse(&w, MOUNT_FAILURE, sentence);
+    }
+    w.channel = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (!prints) {
+        server_options serving = o->server;
+        serving.ready = on_ready;
+        serving.user = &w;
+        w.server = server_new(w.channel, &serving);
+        if (w.server == NULL)
+            refuse(&w, MOUNT_SYSTEM, "the session could not be made");
+    }
+    lock_down(&w, prints);
+    parse(&w);
+    int status = prints ? print(&w) : serve(&w);
+    clean_up(&w);
+    exit(status);
+}
