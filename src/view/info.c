@@ -74,7 +74,7 @@ static int info_step(const text_job *job, text_state *state, text_sink *sink)
     return TEXT_END;
 }
 
-static const text info_text = {.id = TEXT_NOT_KEPT, .step = info_step};
+static const text_maker info_text = {.id = TEXT_NOT_KEPT, .step = info_step};
 
 static int info_size(view_model *model, uint64_t index, view_scratch *scratch, uint64_t *size)
 {

@@ -67,7 +67,7 @@ static int json_step(const text_job *job, text_state *state, text_sink *sink)
     return TEXT_END;
 }
 
-static const text json_text = {.id = TEXT_METADATA_JSON, .step = json_step};
+static const text_maker json_text = {.id = TEXT_METADATA_JSON, .step = json_step};
 
 static bool json_is_sized(const view_model *model, uint64_t index)
 {

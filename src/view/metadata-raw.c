@@ -15,7 +15,7 @@ static int raw_step(const text_job *job, text_state *state, text_sink *sink)
     return value_step(gguf, &kv, VALUE_BYTES, state, sink);
 }
 
-static const text raw_text = {.id = TEXT_METADATA_RAW, .step = raw_step};
+static const text_maker raw_text = {.id = TEXT_METADATA_RAW, .step = raw_step};
 
 static bool is_string_array(const pn_gguf_kv *kv)
 {

@@ -15,7 +15,7 @@ static int metadata_step(const text_job *job, text_state *state, text_sink *sink
     return value_step(gguf, &kv, VALUE_LINES, state, sink);
 }
 
-static const text metadata_text = {.id = TEXT_METADATA, .step = metadata_step};
+static const text_maker metadata_text = {.id = TEXT_METADATA, .step = metadata_step};
 
 static bool metadata_is_sized(const view_model *model, uint64_t index)
 {

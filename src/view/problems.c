@@ -19,7 +19,7 @@ static int problems_step(const text_job *job, text_state *state, text_sink *sink
     return TEXT_MORE;
 }
 
-static const text problems_text = {.id = TEXT_PROBLEMS, .step = problems_step};
+static const text_maker problems_text = {.id = TEXT_PROBLEMS, .step = problems_step};
 
 static bool problems_is_sized(const view_model *model, uint64_t index)
 {

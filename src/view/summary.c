@@ -329,7 +329,7 @@ static int summary_step(const text_job *job, text_state *state, text_sink *sink)
     return TEXT_END;
 }
 
-static const text summary_text = {.id = TEXT_SUMMARY, .step = summary_step};
+static const text_maker summary_text = {.id = TEXT_SUMMARY, .step = summary_step};
 
 static bool summary_is_sized(const view_model *model, uint64_t index)
 {

@@ -50,7 +50,7 @@ static int tsv_step(const text_job *job, text_state *state, text_sink *sink)
     return TEXT_MORE;
 }
 
-static const text tsv_text = {.id = TEXT_TENSORS_TSV, .step = tsv_step};
+static const text_maker tsv_text = {.id = TEXT_TENSORS_TSV, .step = tsv_step};
 
 static bool tsv_is_sized(const view_model *model, uint64_t index)
 {

@@ -154,8 +154,8 @@ static size_t thin_out(checkpoint *checkpoints, size_t n)
 }
 
 /* Runs the text to its end, and sets *out to what is now in its slot. */
-static int measure(const text *self, const text_job *job, text_scratch *scratch, text_slot *slot,
-                   text_slot *out)
+static int measure(const text_maker *self, const text_job *job, text_scratch *scratch,
+                   text_slot *slot, text_slot *out)
 {
     checkpoint *checkpoints = scratch->checkpoints;
     size_t n = 0;
@@ -188,7 +188,7 @@ static text_job job_of(view_model *model, uint64_t index, text_scratch *scratch)
 
 /* Makes a short text that is not kept. Where the window ends before the text, the rest is counted.
  */
-static int make_whole(const text *self, const text_job *job, text_sink *sink)
+static int make_whole(const text_maker *self, const text_job *job, text_sink *sink)
 {
     text_state state = {0};
     int result;
@@ -198,7 +198,7 @@ static int make_whole(const text *self, const text_job *job, text_sink *sink)
     return result == TEXT_END ? 0 : result;
 }
 
-static int known_slot(const text *self, const text_job *job, text_scratch *scratch,
+static int known_slot(const text_maker *self, const text_job *job, text_scratch *scratch,
                       text_slot **slot, text_slot *value)
 {
     *slot = &view_model_texts(job->model)->slots[self->id][job->index];
@@ -206,13 +206,13 @@ static int known_slot(const text *self, const text_job *job, text_scratch *scrat
     return *value ? 0 : measure(self, job, scratch, *slot, value);
 }
 
-bool text_is_sized(const text *self, const view_model *model, uint64_t index)
+bool text_is_sized(const text_maker *self, const view_model *model, uint64_t index)
 {
     return self->id == TEXT_NOT_KEPT ||
            g_atomic_pointer_get(&view_model_texts(model)->slots[self->id][index]) != NULL;
 }
 
-int text_size(const text *self, view_model *model, uint64_t index, view_scratch *thread,
+int text_size(const text_maker *self, view_model *model, uint64_t index, view_scratch *thread,
               uint64_t *size)
 {
     text_scratch *scratch = view_scratch_texts(thread);
@@ -258,7 +258,7 @@ static checkpoint start_for(text_slot *slot, text_slot value, const text_scratch
 
 /* Fills the sink's window, which ends in a text of this size, from start, and leaves in *start the
  * state to go on from. Ends early, before the step that would mix bytes of two source files. */
-static int fill(const text *self, const text_job *job, uint64_t size, checkpoint *start,
+static int fill(const text_maker *self, const text_job *job, uint64_t size, checkpoint *start,
                 text_sink *sink)
 {
     text_state state = start->state;
@@ -281,8 +281,8 @@ static int fill(const text *self, const text_job *job, uint64_t size, checkpoint
     return result == TEXT_END && sink->at != size ? EIO : 0;
 }
 
-int text_read(const text *self, view_model *model, uint64_t index, uint64_t offset, void *buffer,
-              size_t len, view_scratch *thread, view_piece *piece)
+int text_read(const text_maker *self, view_model *model, uint64_t index, uint64_t offset,
+              void *buffer, size_t len, view_scratch *thread, view_piece *piece)
 {
     text_scratch *scratch = view_scratch_texts(thread);
     text_job job = job_of(model, index, scratch);

@@ -78,14 +78,14 @@ typedef struct {
      * last bytes), or an errno: EIO where the source is no longer what it was. What one step gives
      * depends on the state and the source only, and on one shard only. */
     int (*step)(const text_job *job, text_state *state, text_sink *sink);
-} text;
+} text_maker;
 
 /* As view.is_sized, view.size and view.read. */
-bool text_is_sized(const text *self, const view_model *model, uint64_t index);
-int text_size(const text *self, view_model *model, uint64_t index, view_scratch *scratch,
+bool text_is_sized(const text_maker *self, const view_model *model, uint64_t index);
+int text_size(const text_maker *self, view_model *model, uint64_t index, view_scratch *scratch,
               uint64_t *size);
-int text_read(const text *self, view_model *model, uint64_t index, uint64_t offset, void *buffer,
-              size_t len, view_scratch *scratch, view_piece *piece);
+int text_read(const text_maker *self, view_model *model, uint64_t index, uint64_t offset,
+              void *buffer, size_t len, view_scratch *scratch, view_piece *piece);
 
 /* The model's notes (model.h), in the thread's line. */
 const GString *text_notes(view_model *model, view_scratch *scratch);

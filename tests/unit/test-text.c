@@ -46,7 +46,7 @@ static int scripted_step(const text_job *job, text_state *state, text_sink *sink
     return TEXT_MORE;
 }
 
-static const text scripted = {.id = TEXT_METADATA_JSON, .step = scripted_step};
+static const text_maker scripted = {.id = TEXT_METADATA_JSON, .step = scripted_step};
 
 static opened_model open_nothing(void)
 {
