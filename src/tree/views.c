@@ -63,7 +63,7 @@ bool tree_views_select(const char *list, bool *shown, bool *layers, GError **err
     if (!list)
         return true;
 
-    g_auto(GStrv) names = g_strsplit(list, ",", -1);
+    g_auto(GStrv) names = g_strsplit(*list ? list : ",", ",", -1);
     for (char **name = names; *name; name++) {
         bool known = strcmp(*name, "layers") == 0;
         *layers = *layers || known;
