@@ -1,5 +1,6 @@
 /* The header of one file: magic, version, counts, keys and tensor infos. Knows nothing of the other
  * files of a set, and judges no offset. */
+#include "gguf/escape.h"
 #include "gguf/lookalike.h"
 #include "gguf/parser.h"
 
@@ -112,7 +113,7 @@ static bool parse_key(pn_parser *p)
     if (!pn_names_add(p->kv_names, &kvs, p->index))
         return pn_refuse_memory(p);
 
-    if (p->shard != 0)
+    if (!p->is_first)
         return true;
     bool is_first = p->kvs->items[p->index].name.is_first;
     if ((kv.name.len == 0 && !pn_problem_add(p->tables, PN_PROBLEM_KEY_EMPTY, p->index, 0)) ||
@@ -121,17 +122,22 @@ static bool parse_key(pn_parser *p)
     return true;
 }
 
+const pn_kv_entry *pn_parser_find_key(const pn_parser *p, const char *key)
+{
+    pn_named kvs = named_kvs(p);
+    uint64_t i;
+    return pn_names_find(p->kv_names, &kvs, key, strlen(key), 1, &i) ? &p->kvs->items[i] : NULL;
+}
+
 static bool parse_alignment(pn_parser *p)
 {
     static const char key[] = "general.alignment";
-    pn_named kvs = named_kvs(p);
-    uint64_t i;
+    const pn_kv_entry *kv = pn_parser_find_key(p, key);
 
     p->alignment = 32;
-    if (!pn_names_find(p->kv_names, &kvs, key, strlen(key), 1, &i))
+    if (kv == NULL)
         return true;
 
-    const pn_kv_entry *kv = &p->kvs->items[i];
     pn_gguf_type type = kv->name.tag & 0xFF;
     if (type != PN_GGUF_UINT32)
         return pn_refuse(p, PN_GGUF_ERROR_INVALID,
@@ -236,12 +242,6 @@ static bool parse_tensor(pn_parser *p)
     if (!pn_array_make_room(&tables->tensors))
         return pn_refuse_memory(p);
     tables->tensors.items[tables->tensors.n++] = t;
-    pn_named tensors = pn_named_tensors(tables);
-    if (!pn_names_add(&tables->tensor_names, &tensors, i))
-        return pn_refuse_memory(p);
-    if (!tables->tensors.items[i].name.is_first &&
-        !pn_problem_add(tables, PN_PROBLEM_TENSOR_DUPLICATE, i, 0))
-        return pn_refuse_memory(p);
     return set_size(p, i);
 }
 
@@ -253,6 +253,49 @@ bool pn_parse_tensors(pn_parser *p)
         p->name = NULL;
         if (!parse_tensor(p))
             return false;
+    }
+    return true;
+}
+
+/* Files of one set share no tensor. name: one that occurred before. */
+static bool check_unshared(pn_parser *p, const pn_name *name)
+{
+    pn_named tensors = pn_named_tensors(p->tables);
+    const char *bytes = pn_name_bytes(&tensors, name);
+    uint64_t i;
+
+    if (!pn_names_find(&p->tables->tensor_names, &tensors, bytes, name->len, 1, &i))
+        return true; /* rewritten meanwhile */
+    unsigned other = p->tables->tensors.items[i].name.shard;
+    if (other == p->shard)
+        return true;
+
+    const char *path = p->tables->sources[other].name;
+    g_autoptr(GString) escaped = g_string_new(NULL);
+    pn_escape_brief(escaped, path, strlen(path));
+    p->name = bytes;
+    p->name_len = name->len;
+    return pn_refuse_thing(p, PN_GGUF_ERROR_SHARD,
+                           "is in %s too: the files are not of one set, or one is there twice",
+                           escaped->str);
+}
+
+bool pn_index_tensors(pn_parser *p, uint64_t first, uint64_t last)
+{
+    pn_gguf_tables *tables = p->tables;
+    pn_named tensors = pn_named_tensors(tables);
+
+    for (uint64_t i = first; i < last; i++) {
+        const pn_name *name = &tables->tensors.items[i].name;
+        p->index = i - first;
+        if (!pn_names_add(&tables->tensor_names, &tensors, i))
+            return pn_refuse_memory(p);
+        if (name->is_first)
+            continue;
+        if (p->is_one_set && !check_unshared(p, name))
+            return false;
+        if (!pn_problem_add(tables, PN_PROBLEM_TENSOR_DUPLICATE, i, 0))
+            return pn_refuse_memory(p);
     }
     return true;
 }

@@ -1,6 +1,7 @@
-/* Opening a model by its path: opens and maps what the parser then reads. Knows nothing of the
- * format. */
+/* Opening a model by its path: opens and maps what the parser then reads, the other files of a
+ * set too. Knows nothing of the format. */
 #include "gguf/escape.h"
+#include "gguf/split.h"
 #include "gguf/tables.h"
 
 #include <errno.h>
@@ -60,17 +61,53 @@ static void unmap(const pn_gguf_source *source)
         munmap((void *)source->data, source->size);
 }
 
+/* The file that was named, and every mapping made so far. */
+typedef struct {
+    const char *path;
+    GArray *sources;
+} opening;
+
+static bool open_sibling(void *user, unsigned no, unsigned count, pn_gguf_source *out,
+                         GError **error)
+{
+    opening *o = user;
+    char *path = pn_split_sibling(o->path, no, count, error);
+    if (path == NULL)
+        return false;
+    if (!map_path(path, out, error)) {
+        g_free(path);
+        return false;
+    }
+    g_array_append_val(o->sources, *out);
+    return true;
+}
+
+/* Ends the opening: the mappings are the model's now, or of no use. */
+static void close_opening(opening *o, bool ok)
+{
+    for (guint i = 0; i < o->sources->len; i++) {
+        pn_gguf_source *source = &g_array_index(o->sources, pn_gguf_source, i);
+        if (!ok)
+            unmap(source);
+        g_free((char *)source->name);
+    }
+    g_array_unref(o->sources);
+}
+
 pn_gguf_file *pn_gguf_open(const char *path, bool partial, GError **error)
 {
+    opening o = {.path = path, .sources = g_array_new(FALSE, FALSE, sizeof(pn_gguf_source))};
+    pn_gguf_options options = {.open_shard = open_sibling, .user = &o, .partial = partial};
+    pn_gguf_file *file = NULL;
     pn_gguf_source source;
-    if (!map_path(path, &source, error))
-        return NULL;
 
-    pn_gguf_file *file = pn_gguf_parse(&source, NULL, error);
-    if (file == NULL) {
-        unmap(&source);
-        return NULL;
+    if (map_path(path, &source, error)) {
+        source.name = g_strdup(path);
+        g_array_append_val(o.sources, source);
+        file = pn_gguf_parse(&source, &options, error);
     }
-    file->tables->release = unmap;
+    if (file != NULL)
+        file->tables->release = unmap;
+    close_opening(&o, file != NULL);
     return file;
 }

@@ -10,7 +10,7 @@ static uint64_t align_up(uint64_t n, uint64_t alignment)
     return (n + alignment - 1) & ~(alignment - 1);
 }
 
-static void parser_init(pn_parser *p, pn_gguf_tables *tables, unsigned shard, GError **error)
+void pn_parser_init(pn_parser *p, pn_gguf_tables *tables, unsigned shard, GError **error)
 {
     const pn_gguf_source *source = &tables->sources[shard];
     *p = (pn_parser){
@@ -22,22 +22,56 @@ static void parser_init(pn_parser *p, pn_gguf_tables *tables, unsigned shard, GE
     };
 }
 
-/* Everything after the keys of a file. */
-static bool parse_rest(pn_parser *p)
+bool pn_parse_rest(pn_parser *p)
 {
-    uint64_t first = p->tables->tensors.n;
+    pn_gguf_tables *tables = p->tables;
+    uint64_t first = tables->tensors.n;
 
     if (!pn_parse_tensors(p))
         return false;
-    p->tables->shards[p->shard] = (pn_gguf_shard){
-        .data = p->source->data,
+    tables->shards[p->shard] = (pn_gguf_shard){
         .size = p->source->size,
         .data_start = align_up(p->in.at, p->alignment),
         .alignment = p->alignment,
         .big_endian = p->in.big_endian,
         .present = true,
     };
-    return pn_layout_check(p, first, p->tables->tensors.n);
+    return pn_index_tensors(p, first, tables->tensors.n) &&
+           pn_layout_check(p, first, tables->tensors.n);
+}
+
+void pn_take_metadata(pn_gguf_file *file, const pn_parser *p)
+{
+    file->version = p->version;
+    file->big_endian = p->in.big_endian;
+    file->alignment = p->alignment;
+    file->header_size = p->in.at;
+    file->tables->first = p->shard;
+}
+
+pn_gguf_source pn_source_copy(const pn_gguf_source *source)
+{
+    return (pn_gguf_source){
+        .data = source->data,
+        .size = source->size,
+        .name = g_strdup(source->name != NULL ? source->name : "(unnamed)"),
+    };
+}
+
+void pn_tables_resize(pn_gguf_file *file, unsigned n)
+{
+    pn_gguf_tables *tables = file->tables;
+    unsigned old = file->n_shards;
+
+    tables->sources = g_renew(pn_gguf_source, tables->sources, n);
+    tables->shards = g_renew(pn_gguf_shard, tables->shards, n);
+    tables->absent = g_renew(char *, tables->absent, n);
+    for (unsigned i = old; i < n; i++) {
+        tables->sources[i] = (pn_gguf_source){0};
+        tables->shards[i] = (pn_gguf_shard){.alignment = 1};
+        tables->absent[i] = NULL;
+    }
+    file->n_shards = n;
 }
 
 static void finish(pn_gguf_file *file)
@@ -54,49 +88,45 @@ static void finish(pn_gguf_file *file)
     file->n_problems = tables->problems.n;
 }
 
-static bool parse(pn_gguf_file *file, GError **error)
+/* Parses the source as a file of its own; where it turns out to be of a set, starts again with all
+ * of them. */
+static bool parse(pn_gguf_file *file, const pn_gguf_source *source, const pn_gguf_options *options,
+                  GError **error)
 {
     pn_gguf_tables *tables = file->tables;
+    pn_split_info split;
     pn_parser p;
 
-    parser_init(&p, tables, 0, error);
+    pn_tables_resize(file, 1);
+    tables->sources[0] = pn_source_copy(source);
+    pn_parser_init(&p, tables, 0, error);
+    p.is_first = true;
     p.kvs = &tables->kvs;
     p.kv_names = &tables->kv_names;
-    if (!pn_parse_keys(&p) || !parse_rest(&p))
+    if (!pn_parse_keys(&p) || !pn_parse_split(&p, &split))
         return false;
-
-    file->version = p.version;
-    file->big_endian = p.in.big_endian;
-    file->alignment = p.alignment;
-    file->header_size = p.in.at;
-    finish(file);
+    if (split.count > 1)
+        return pn_set_parse(file, &split, options, error);
+    if (!pn_parse_rest(&p))
+        return false;
+    pn_take_metadata(file, &p);
     return true;
-}
-
-static pn_gguf_source copy_source(const pn_gguf_source *source)
-{
-    return (pn_gguf_source){
-        .data = source->data,
-        .size = source->size,
-        .name = g_strdup(source->name != NULL ? source->name : "(unnamed)"),
-    };
 }
 
 pn_gguf_file *pn_gguf_parse(const pn_gguf_source *source, const pn_gguf_options *options,
                             GError **error)
 {
+    static const pn_gguf_options no_options = {0};
     g_autoptr(pn_gguf_file) file = g_new0(pn_gguf_file, 1);
-    pn_gguf_tables *tables = g_new0(pn_gguf_tables, 1);
     pn_siphash_key key = pn_siphash_random_key();
 
-    file->tables = tables;
-    file->n_shards = 1;
-    tables->sources = g_new0(pn_gguf_source, 1);
-    tables->sources[0] = copy_source(source);
-    tables->shards = g_new0(pn_gguf_shard, 1);
-    tables->kv_names.key = key;
-    tables->tensor_names.key = key;
-    return parse(file, error) ? g_steal_pointer(&file) : NULL;
+    file->tables = g_new0(pn_gguf_tables, 1);
+    file->tables->kv_names.key = key;
+    file->tables->tensor_names.key = key;
+    if (!parse(file, source, options != NULL ? options : &no_options, error))
+        return NULL;
+    finish(file);
+    return g_steal_pointer(&file);
 }
 
 void pn_gguf_free(pn_gguf_file *file)
@@ -108,9 +138,11 @@ void pn_gguf_free(pn_gguf_file *file)
         if (tables->release != NULL)
             tables->release(&tables->sources[i]);
         g_free((char *)tables->sources[i].name);
+        g_free(tables->absent[i]);
     }
     g_free(tables->sources);
     g_free(tables->shards);
+    g_free(tables->absent);
     g_free(tables->kvs.items);
     g_free(tables->tensors.items);
     g_free(tables->dims.items);

@@ -105,18 +105,43 @@ static void place_sentence(const pn_gguf_file *file, const pn_gguf_tensor *t,
     }
 }
 
+static void file_sentence(const pn_gguf_file *file, const pn_problem *problem, GString *out)
+{
+    switch ((pn_problem_kind)problem->kind) {
+    case PN_PROBLEM_SHARD_ABSENT:
+        g_string_append_printf(out, "shard %u of %u is left out: %s", (unsigned)problem->index + 1,
+                               file->n_shards, file->tables->absent[problem->index]);
+        break;
+    case PN_PROBLEM_TENSOR_COUNT:
+        g_string_append_printf(out,
+                               "the set holds %" G_GUINT64_FORMAT
+                               " tensors, where its split.tensors.count says %" G_GUINT64_FORMAT,
+                               file->n_tensors, problem->number);
+        break;
+    default:
+        g_string_append_printf(out, "%" G_GUINT64_FORMAT " bytes follow the last tensor",
+                               problem->number);
+    }
+}
+
+/* In a set, a sentence about one of its files begins with that file's name. */
+static void begin_shard(const pn_gguf_file *file, unsigned shard, GString *out)
+{
+    if (file->n_shards == 1)
+        return;
+    const char *name = pn_gguf_shard_name(file, shard);
+    pn_escape_brief(out, name, strlen(name));
+    g_string_append(out, ": ");
+}
+
 void pn_gguf_problem_text(const pn_gguf_file *file, uint64_t i, GString *out)
 {
     const pn_problem *problem = &file->tables->problems.items[i];
 
-    if (problem->kind == PN_PROBLEM_TRAILING) {
-        if (file->n_shards > 1) {
-            const char *name = pn_gguf_shard_name(file, (unsigned)problem->index);
-            pn_escape_brief(out, name, strlen(name));
-            g_string_append(out, ": ");
-        }
-        g_string_append_printf(out, "%" G_GUINT64_FORMAT " bytes follow the last tensor",
-                               problem->number);
+    if (problem->kind >= PN_PROBLEM_TRAILING) {
+        if (problem->kind == PN_PROBLEM_TRAILING)
+            begin_shard(file, (unsigned)problem->index, out);
+        file_sentence(file, problem, out);
         return;
     }
     if (problem->kind <= PN_PROBLEM_KEY_BOOL) {
@@ -124,6 +149,7 @@ void pn_gguf_problem_text(const pn_gguf_file *file, uint64_t i, GString *out)
         return;
     }
     pn_gguf_tensor t = pn_gguf_tensor_at(file, problem->index);
+    begin_shard(file, t.shard, out);
     append_tensor(file, problem->index, out);
     if (problem->kind >= PN_PROBLEM_TYPE_UNKNOWN && problem->kind <= PN_PROBLEM_SIZE_CONTRADICTED)
         type_sentence(&t, problem, out);

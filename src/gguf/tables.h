@@ -39,7 +39,9 @@ typedef enum {
     PN_PROBLEM_GAP,     /* number: bytes before the tensor */
     PN_PROBLEM_OVERLAP, /* number: the other tensor */
     PN_PROBLEM_CUT,
-    PN_PROBLEM_TRAILING, /* index: shard; number: bytes */
+    PN_PROBLEM_TRAILING,     /* index: shard; number: bytes */
+    PN_PROBLEM_SHARD_ABSENT, /* index: shard */
+    PN_PROBLEM_TENSOR_COUNT, /* number: what the set claims */
 } pn_problem_kind;
 
 typedef struct {
@@ -74,6 +76,8 @@ typedef PN_ARRAY(pn_kv_entry) pn_kv_array;
 struct pn_gguf_tables {
     pn_gguf_source *sources; /* a shard each; names are owned */
     pn_gguf_shard *shards;
+    char **absent;                           /* of each shard, why it is not there; NULL: it is */
+    unsigned first;                          /* the shard whose keys are the model's */
     void (*release)(const pn_gguf_source *); /* what becomes of each source at last, or NULL */
     pn_kv_array kvs;
     pn_names kv_names;

@@ -138,7 +138,7 @@ bool pn_parse_value(pn_parser *p, uint32_t type, pn_kv_entry *kv)
     }
     kv->name.tag = (uint16_t)(type | elem << 8);
 
-    bool is_noted = odd_bool > 1 && p->shard == 0;
+    bool is_noted = odd_bool > 1 && p->is_first;
     if (is_noted && !pn_problem_add(p->tables, PN_PROBLEM_KEY_BOOL, p->index, odd_bool))
         return pn_refuse_memory(p);
     return true;
