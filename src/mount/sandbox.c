@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <malloc.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -158,7 +159,14 @@ static bool enter_seccomp(void)
     return error == 0;
 }
 
+/* glibc looks into /sys for the number of processors when threads compete for its arenas, unless it
+ * is told how many of them there may be. */
+static bool settle_malloc(void)
+{
+    return mallopt(M_ARENA_MAX, 4) == 1;
+}
+
 bool sandbox_enter(void)
 {
-    return enter_landlock() && enter_seccomp();
+    return settle_malloc() && enter_landlock() && enter_seccomp();
 }
