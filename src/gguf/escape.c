@@ -58,14 +58,14 @@ static size_t next(const char *bytes, size_t len, bool keep_slash, char out[PN_E
         *out_len = n;
         return n;
     }
-    n = MAX(n, 1);
-    *out_len = 0;
+    n = n == 2 ? 2 : 1; /* C1, or a byte alone */
     for (size_t i = 0; i < n; i++) {
         uint8_t byte = (uint8_t)character[i];
-        out[(*out_len)++] = '%';
-        out[(*out_len)++] = hex[byte >> 4];
-        out[(*out_len)++] = hex[byte & 15];
+        out[3 * i] = '%';
+        out[3 * i + 1] = hex[byte >> 4];
+        out[3 * i + 2] = hex[byte & 15];
     }
+    *out_len = 3 * n;
     return n;
 }
 

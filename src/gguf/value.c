@@ -85,8 +85,8 @@ static bool array_head(pn_parser *p, uint32_t *elem, uint64_t *count)
 static bool skip_elements(pn_parser *p, uint32_t type, uint64_t n, unsigned depth,
                           uint8_t *odd_bool)
 {
-    uint32_t elem;
-    uint64_t count;
+    uint32_t elem = type;
+    uint64_t count = 0;
 
     if (types[type].size > 0)
         return skip_packed(p, type, n, odd_bool);
