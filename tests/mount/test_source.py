@@ -31,14 +31,12 @@ def place(sample):
 
 
 def read_errno(path, offset, size, flags=0):
-    """The bytes there, or the errno."""
-    descriptor = os.open(path, os.O_RDONLY | flags)
+    """The bytes there, or the errno of opening or reading."""
     try:
-        return os.pread(descriptor, size, offset)
+        with open(path, "rb", buffering=0, opener=lambda p, f: os.open(p, f | flags)) as file:
+            return os.pread(file.fileno(), size, offset)
     except OSError as error:
         return error.errno
-    finally:
-        os.close(descriptor)
 
 
 def assert_alive(mount, sample):
