@@ -1,9 +1,9 @@
 /* tensors.json: the tensor table for programs, an array of objects, one a line, with true names. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "view/escape.h"
 #include "view/model.h"
+#include "view/number.h"
 #include "view/shard.h"
 #include "view/tensor.h"
 #include "view/views.h"
@@ -21,8 +21,15 @@ static void name_part(const pn_gguf_file *gguf, const pn_gguf_tensor *tensor, te
     text_depends(sink, gguf, tensor->shard, tensor->name, state->at);
 }
 
-static void put_fields(const pn_gguf_file *gguf, const pn_gguf_tensor *tensor, GString *line,
-                       text_sink *sink)
+static void put_number(text_sink *sink, const char *name, uint64_t value)
+{
+    char digits[NUMBER_TEXT_MAX];
+
+    text_puts(sink, name);
+    text_put(sink, digits, number_u64(digits, value));
+}
+
+static void put_fields(const pn_gguf_file *gguf, const pn_gguf_tensor *tensor, text_sink *sink)
 {
     char type[TENSOR_TYPE_MAX], shape[TENSOR_DIMS_MAX], ne[TENSOR_DIMS_MAX];
     const char *file = shard_file_name(gguf, tensor->shard);
@@ -30,16 +37,18 @@ static void put_fields(const pn_gguf_file *gguf, const pn_gguf_tensor *tensor, G
     tensor_type_text(type, tensor);
     tensor_shape_text(shape, tensor);
     tensor_ne_text(ne, tensor);
-    g_string_printf(line,
-                    "\", \"type\": \"%s\", \"shape\": %s, \"ne\": %s, \"parameters\": %" PRIu64
-                    ", \"bytes\": %" PRIu64 ", \"offset\": ",
-                    type, shape, ne, tensor->n_elems, tensor->nbytes);
+    text_puts(sink, "\", \"type\": \"");
+    text_puts(sink, type);
+    text_puts(sink, "\", \"shape\": ");
+    text_puts(sink, shape);
+    text_puts(sink, ", \"ne\": ");
+    text_puts(sink, ne);
+    put_number(sink, ", \"parameters\": ", tensor->n_elems);
+    put_number(sink, ", \"bytes\": ", tensor->nbytes);
     if (tensor->offset == UINT64_MAX)
-        g_string_append(line, "null");
+        text_puts(sink, ", \"offset\": null");
     else
-        g_string_append_printf(line, "%" PRIu64, tensor->offset);
-    text_put(sink, line->str, line->len);
-
+        put_number(sink, ", \"offset\": ", tensor->offset);
     text_puts(sink, ", \"file\": \"");
     escape_json(sink, file, strlen(file));
     text_puts(sink, "\"}");
@@ -64,7 +73,7 @@ static int json_step(const text_job *job, text_state *state, text_sink *sink)
     if (state->at < tensor.name_len)
         return TEXT_MORE;
 
-    put_fields(gguf, &tensor, job->line, sink);
+    put_fields(gguf, &tensor, sink);
     state->item++;
     state->phase = AT_TENSOR;
     return TEXT_MORE;

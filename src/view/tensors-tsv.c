@@ -1,17 +1,31 @@
 /* tensors.tsv: the tensor table, a line a tensor, under a header line. Names are file names, so no
  * field holds a tab or another control byte. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "gguf/escape.h"
 #include "view/model.h"
 #include "view/name.h"
+#include "view/number.h"
 #include "view/shard.h"
 #include "view/tensor.h"
 #include "view/views.h"
 
 /* The step before the first tensor gives the header line, each further one a tensor. */
 enum { AT_HEADER, AT_TENSOR };
+
+static void put_field(text_sink *sink, const char *field)
+{
+    text_puts(sink, field);
+    text_put(sink, "\t", 1);
+}
+
+static void put_number(text_sink *sink, uint64_t value)
+{
+    char digits[NUMBER_TEXT_MAX];
+
+    text_put(sink, digits, number_u64(digits, value));
+    text_put(sink, "\t", 1);
+}
 
 static void put_tensor(const pn_gguf_file *gguf, uint64_t i, GString *line, text_sink *sink)
 {
@@ -24,12 +38,16 @@ static void put_tensor(const pn_gguf_file *gguf, uint64_t i, GString *line, text
     tensor_type_text(type, &tensor);
     tensor_shape_text(shape, &tensor);
 
-    g_string_printf(line, "%s\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t", name, type, shape,
-                    tensor.n_elems, tensor.nbytes);
+    put_field(sink, name);
+    put_field(sink, type);
+    put_field(sink, shape);
+    put_number(sink, tensor.n_elems);
+    put_number(sink, tensor.nbytes);
     if (tensor.offset == UINT64_MAX)
-        g_string_append(line, "-\t");
+        put_field(sink, "-");
     else
-        g_string_append_printf(line, "%" PRIu64 "\t", tensor.offset);
+        put_number(sink, tensor.offset);
+    g_string_truncate(line, 0);
     pn_escape(line, file, strlen(file));
     g_string_append_c(line, '\n');
     text_put(sink, line->str, line->len);

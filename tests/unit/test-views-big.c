@@ -14,9 +14,9 @@ enum { MANY = 300000, LONG = 50 * 1000 * 1000 };
 
 static void check_everywhere(opened_model *m, uint64_t key)
 {
-    check_slices(m, &view_metadata, key, 300);
-    check_slices(m, &view_metadata_raw, key, 100);
-    check_slices(m, &view_metadata_json, 0, 300);
+    check_slices(m, &view_metadata, key, 60);
+    check_slices(m, &view_metadata_raw, key, 30);
+    check_slices(m, &view_metadata_json, 0, 60);
 }
 
 static guint count_lines(opened_model *m, uint64_t key)
@@ -141,7 +141,7 @@ START_TEST(many_arrays)
 
     opened_model m = open_bytes(writer_finish(w));
     check_everywhere(&m, 0);
-    check_slices(&m, &view_metadata, 1, 300);
+    check_slices(&m, &view_metadata, 1, 60);
     ck_assert_uint_eq(count_lines(&m, 0), MANY / 4);
     ck_assert_uint_eq(count_lines(&m, 1), 1);
     close_model(&m);
@@ -161,10 +161,10 @@ START_TEST(many_keys_and_tensors)
     }
 
     opened_model m = open_bytes(writer_finish(w));
-    check_slices(&m, &view_metadata_json, 0, 300);
-    check_slices(&m, &view_tensors_tsv, 0, 300);
-    check_slices(&m, &view_tensors_json, 0, 300);
-    check_slices(&m, &view_problems, 0, 300);
+    check_slices(&m, &view_metadata_json, 0, 60);
+    check_slices(&m, &view_tensors_tsv, 0, 60);
+    check_slices(&m, &view_tensors_json, 0, 60);
+    check_slices(&m, &view_problems, 0, 60);
     check_slices(&m, &view_summary, 0, 10);
     close_model(&m);
 }
