@@ -138,7 +138,7 @@ static void check_file(const opened *o, uint64_t ino, const tree_stat *st, const
 
     for (unsigned i = 0; i < G_N_ELEMENTS(steps); i++) {
         int result;
-        if (st->size / steps[i] > 20000)
+        if (st->size / steps[i] > 2000)
             break;
         g_autoptr(GByteArray) got = read_range(o, ino, 0, UINT64_MAX, steps[i], &result);
         ck_assert_msg(result == (st->is_cut ? EIO : 0), "%s: %d", path, result);
