@@ -135,7 +135,7 @@ static unsigned sub_dir(tree *t, unsigned parent, const char *name)
         if (strcmp(entry->name, name) == 0)
             return entry->node.number;
     }
-    unsigned number = add_dir(t, (dir){.view = -1});
+    unsigned number = add_dir(t, (dir){.view = -1, .parent = parent});
     add_entry(t, parent, name, (node){.kind = NODE_DIR, .number = number});
     return number;
 }
@@ -150,8 +150,10 @@ static void add_view(tree *t, unsigned number)
         parent = sub_dir(t, parent, parts[i]);
 
     node n = {.kind = NODE_FILE, .number = number};
-    if (v->scope != VIEW_MODEL)
-        n = (node){.kind = NODE_DIR, .number = add_dir(t, (dir){.view = (int)number})};
+    if (v->scope != VIEW_MODEL) {
+        n.kind = NODE_DIR;
+        n.number = add_dir(t, (dir){.view = (int)number, .parent = parent});
+    }
     add_entry(t, parent, parts[i], n);
 }
 
@@ -176,8 +178,8 @@ tree *tree_new(view_model *model, const char *list, GError **error)
             add_view(t, i);
     }
     if (has_layers) {
-        unsigned number = add_dir(t, (dir){.view = -1, .is_layers = true});
-        add_entry(t, 0, "layers", (node){.kind = NODE_DIR, .number = number});
+        t->layers_dir = add_dir(t, (dir){.view = -1, .is_layers = true});
+        add_entry(t, 0, "layers", (node){.kind = NODE_DIR, .number = t->layers_dir});
         t->layers = tree_layers_new(t->gguf);
     }
     t->keys = tree_names_new(t->gguf, VIEW_KEY);

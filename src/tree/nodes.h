@@ -31,6 +31,7 @@ typedef struct {
     GArray *entries; /* of dir_entry, in the order of the views */
     int view;        /* whose folder it is; -1: none's, it has entries or is `layers` */
     bool is_layers;
+    unsigned parent; /* the root's own is the root */
 } dir;
 
 struct tree {
@@ -41,6 +42,7 @@ struct tree {
     GStringChunk *names;
     tree_names *keys, *tensors;
     tree_layers *layers; /* NULL: not shown */
+    unsigned layers_dir;
     uint64_t node_count; /* atomic; 0: not counted yet */
 };
 

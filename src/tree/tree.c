@@ -73,9 +73,29 @@ static bool find_link(const tree *t, node folder, const char *name, node *out)
            belongs_to_layer(t, out->index, number);
 }
 
+/* What "." and ".." are; false for other names. */
+static bool find_dots(const tree *t, node of, const char *name, node *out)
+{
+    *out = of;
+    if (strcmp(name, ".") == 0)
+        return true;
+    if (strcmp(name, "..") != 0)
+        return false;
+
+    if (of.kind == NODE_LAYER_VIEW)
+        *out = (node){.kind = NODE_LAYER, .index = of.index};
+    else
+        *out = (node){.kind = NODE_DIR,
+                      .number = of.kind == NODE_LAYER ? t->layers_dir : node_dir(t, of)->parent};
+    return true;
+}
+
 static int find(const tree *t, node parent, const char *name, node *out)
 {
     bool found = false;
+
+    if (node_tree_kind(parent) == TREE_DIR && find_dots(t, parent, name, out))
+        return 0;
 
     switch (parent.kind) {
     case NODE_DIR:

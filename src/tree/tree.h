@@ -29,7 +29,7 @@ tree *tree_new(view_model *model, const char *views, GError **error);
 void tree_free(tree *t);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(tree, tree_free)
 
-/* The node called name in dir; ENOENT, ENOTDIR. GATE */
+/* The node called name in dir, "." and ".." included; ENOENT, ENOTDIR. GATE */
 int tree_lookup(tree *t, uint64_t dir, const char *name, uint64_t *ino);
 
 /* ENOENT for a number that is no node. GATE (size of a text) */

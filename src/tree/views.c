@@ -16,6 +16,7 @@
     LINE(view_f32)                                                                                 \
     LINE(view_f16)                                                                                 \
     LINE(view_bf16)                                                                                \
+    LINE(view_npy)                                                                                 \
     LINE(view_info)
 
 #define DECLARE(name) extern const view name;

@@ -185,7 +185,7 @@ START_TEST(all_are_distinct_and_reversible)
     g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GByteArray) bytes = g_byte_array_new();
 
-    for (unsigned i = 0; i < 100000; i++) {
+    for (unsigned i = 0; i < 50000; i++) {
         random_bytes(rand, bytes);
         GBytes *true_name = g_bytes_new(bytes->data, bytes->len);
         uint32_t nth = GPOINTER_TO_UINT(g_hash_table_lookup(counts, true_name)) + 1;
