@@ -325,6 +325,52 @@ START_TEST(source_end_is_exact)
 }
 END_TEST
 
+/* The header of a NumPy file, and the view that shows what comes behind it. */
+static const struct {
+    const char *file, *name, *dict, *data;
+} numpy[] = {
+    {"001_ok_scalar_ndims0", "s", "{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "raw"},
+    {"000_ok_one_f32", "a.weight", "{'descr': '<f4', 'fortran_order': False, 'shape': (8,), }",
+     "raw"},
+    {"005_five_dims", "a", "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 1, 1, 1, 1), }",
+     "raw"},
+    {"122_mmproj", "v.patch_embd.weight",
+     "{'descr': '<f2', 'fortran_order': False, 'shape': (4, 3, 2, 2), }", "raw"},
+    {"091_int_types", "i8", "{'descr': '|i1', 'fortran_order': False, 'shape': (32,), }", "raw"},
+    {"091_int_types", "i16", "{'descr': '<i2', 'fortran_order': False, 'shape': (16,), }", "raw"},
+    {"091_int_types", "i32", "{'descr': '<i4', 'fortran_order': False, 'shape': (8,), }", "raw"},
+    {"091_int_types", "i64", "{'descr': '<i8', 'fortran_order': False, 'shape': (4,), }", "raw"},
+    {"091_int_types", "f64", "{'descr': '<f8', 'fortran_order': False, 'shape': (4,), }", "raw"},
+    {"092_q8_1_q8_k", "b", "{'descr': '<f4', 'fortran_order': False, 'shape': (256,), }", "f32"},
+    {"105_be_v3", "a", "{'descr': '<f4', 'fortran_order': False, 'shape': (8,), }", "f32"},
+};
+
+START_TEST(numpy_files)
+{
+    g_autofree char *file = g_strdup_printf("cases/%s.gguf", numpy[_i].file);
+    g_autofree char *path = g_strdup_printf("tensors/npy/%s.npy", numpy[_i].name);
+    g_autofree char *data_path = g_strdup_printf("tensors/%s/%s", numpy[_i].data, numpy[_i].name);
+    opened o = open_data(file);
+    g_autoptr(GByteArray) whole = read_all(&o, path);
+    g_autoptr(GByteArray) data = read_all(&o, data_path);
+    g_autoptr(GRand) rand = g_rand_new_with_seed(3);
+
+    ck_assert_uint_gt(whole->len, 128);
+    ck_assert_mem_eq(whole->data, "\x93NUMPY\x01\x00", 8);
+    size_t start = 10 + (whole->data[8] | (size_t)whole->data[9] << 8),
+           dict = strlen(numpy[_i].dict);
+    ck_assert_uint_eq(start % 64, 0);
+    ck_assert_mem_eq(whole->data + 10, numpy[_i].dict, dict);
+    for (size_t i = 10 + dict; i < start - 1; i++)
+        ck_assert_int_eq(whole->data[i], ' ');
+    ck_assert_int_eq(whole->data[start - 1], '\n');
+    ck_assert_uint_eq(whole->len - start, data->len);
+    ck_assert_mem_eq(whole->data + start, data->data, data->len);
+    check_slices(&o, path, rand);
+    opened_close(&o);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tensors");
@@ -335,6 +381,7 @@ int main(void)
     tcase_add_loop_test(tcase, slices_of_every_type, 0, G_N_ELEMENTS(golden));
     tcase_add_loop_test(tcase, cut_tensors, 0, G_N_ELEMENTS(golden));
     tcase_add_test(tcase, source_end_is_exact);
+    tcase_add_loop_test(tcase, numpy_files, 0, G_N_ELEMENTS(numpy));
     suite_add_tcase(suite, tcase);
 
     SRunner *runner = srunner_create(suite);
