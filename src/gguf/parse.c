@@ -30,6 +30,7 @@ bool pn_parse_rest(pn_parser *p)
     if (!pn_parse_tensors(p))
         return false;
     tables->shards[p->shard] = (pn_gguf_shard){
+        .data = p->source->data,
         .size = p->source->size,
         .data_start = align_up(p->in.at, p->alignment),
         .alignment = p->alignment,
