@@ -78,7 +78,8 @@ typedef struct {
     uint64_t n_problems;
     unsigned n_shards; /* 1 for a single file */
     const pn_gguf_shard *shards;
-    uint64_t header_size; /* bytes of the first file's header: magic to the last tensor info */
+    unsigned kv_shard;    /* which the keys come from: 0, unless `partial` does without it */
+    uint64_t header_size; /* bytes of that file's header: magic to the last tensor info */
     pn_gguf_tables *tables;
 } pn_gguf_file;
 

@@ -47,7 +47,7 @@ void pn_take_metadata(pn_gguf_file *file, const pn_parser *p)
     file->big_endian = p->in.big_endian;
     file->alignment = p->alignment;
     file->header_size = p->in.at;
-    file->tables->first = p->shard;
+    file->kv_shard = p->shard;
 }
 
 pn_gguf_source pn_source_copy(const pn_gguf_source *source)

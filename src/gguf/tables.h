@@ -77,7 +77,6 @@ struct pn_gguf_tables {
     pn_gguf_source *sources; /* a shard each; names are owned */
     pn_gguf_shard *shards;
     char **absent;                           /* of each shard, why it is not there; NULL: it is */
-    unsigned first;                          /* the shard whose keys are the model's */
     void (*release)(const pn_gguf_source *); /* what becomes of each source at last, or NULL */
     pn_kv_array kvs;
     pn_names kv_names;

@@ -31,7 +31,8 @@ static void key_part(const pn_gguf_file *gguf, const pn_gguf_kv *kv, text_state 
 
     size_t slice = escape_slice(name + state->at, len - state->at);
     escape_json(sink, name + state->at, slice);
-    text_depends(sink, gguf, 0, kv->key, kv->nth > 1 ? kv->key_len : state->at + slice);
+    text_depends(sink, gguf, gguf->kv_shard, kv->key,
+                 kv->nth > 1 ? kv->key_len : state->at + slice);
     state->at += slice;
     if (state->at < len)
         return;

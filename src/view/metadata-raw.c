@@ -72,7 +72,8 @@ static int raw_read(view_model *model, uint64_t index, uint64_t offset, void *bu
     uint64_t end = offset + piece->len;
     if (elem_size > 1)
         end += (elem_size - end % elem_size) % elem_size;
-    piece->source_end = (uint64_t)(kv.data - gguf->shards[0].data) + end;
+    piece->shard = gguf->kv_shard;
+    piece->source_end = (uint64_t)(kv.data - gguf->shards[gguf->kv_shard].data) + end;
     return 0;
 }
 

@@ -50,7 +50,9 @@ static int read_string(const pn_gguf_file *gguf, const pn_gguf_kv *kv, uint64_t 
         piece->direct = kv->data + offset;
         piece->len = len;
     }
-    piece->source_end = (uint64_t)(kv->data - gguf->shards[0].data) + MIN(offset + len, kv->nbytes);
+    piece->shard = gguf->kv_shard;
+    piece->source_end =
+        (uint64_t)(kv->data - gguf->shards[gguf->kv_shard].data) + MIN(offset + len, kv->nbytes);
     return 0;
 }
 

@@ -11,7 +11,7 @@ static int problems_step(const text_job *job, text_state *state, text_sink *sink
 
     if (state->item == gguf->n_problems)
         return TEXT_END;
-    text_depends(sink, gguf, 0, gguf->shards[0].data, gguf->header_size);
+    text_depends(sink, gguf, gguf->kv_shard, gguf->shards[gguf->kv_shard].data, gguf->header_size);
     g_string_truncate(job->line, 0);
     pn_gguf_problem_text(gguf, state->item++, job->line);
     g_string_append_c(job->line, '\n');

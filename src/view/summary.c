@@ -314,7 +314,7 @@ static int summary_step(const text_job *job, text_state *state, text_sink *sink)
     survey counts;
 
     survey_tensors(gguf, &counts);
-    text_depends(sink, gguf, 0, gguf->shards[0].data, gguf->header_size);
+    text_depends(sink, gguf, gguf->kv_shard, gguf->shards[gguf->kv_shard].data, gguf->header_size);
     g_string_truncate(out, 0);
     add_identity(out, gguf);
     add_parameters(out, &counts);

@@ -235,6 +235,6 @@ int value_step(const pn_gguf_file *gguf, const pn_gguf_kv *kv, value_form form, 
     while (result == TEXT_MORE && sink->at - start < TEXT_CHUNK)
         result = state->value_phase == IN_STRING ? string_part(&w) : next_element(&w);
 
-    text_depends(sink, gguf, 0, kv->data, state->at);
+    text_depends(sink, gguf, gguf->kv_shard, kv->data, state->at);
     return result;
 }

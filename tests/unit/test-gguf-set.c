@@ -206,6 +206,7 @@ START_TEST(test_good)
             ck_assert_int_eq(file->big_endian, shards[0].big_endian);
             for (unsigned i = 0; i < N_SHARDS; i++) {
                 ck_assert(file->shards[i].present);
+                ck_assert_ptr_eq(file->shards[i].data, o.bytes[i]->data);
                 ck_assert_uint_eq(file->shards[i].size, o.bytes[i]->len);
                 ck_assert_uint_eq(file->shards[i].alignment, shards[i].alignment);
             }

@@ -130,6 +130,7 @@ START_TEST(test_layouts)
     ck_assert_uint_eq(file->n_problems, 0);
     ck_assert_uint_eq(file->n_kv, w->n_kv);
     ck_assert_uint_eq(file->n_tensors, 3);
+    ck_assert_ptr_eq(file->shards[0].data, p->bytes);
     ck_assert_uint_eq(file->shards[0].data_start, (file->header_size + 31) / 32 * 32);
     check_numbers(file);
     check_arrays(file);
