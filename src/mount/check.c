@@ -160,15 +160,18 @@ char *check_mount_point(const char *dir, log_sink *log, GError **error)
 
 bool check_device(GError **error)
 {
-    struct stat st;
-    if (stat("/dev/fuse", &st) == 0)
+    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    int e = errno;
+    if (fd >= 0) {
+        close(fd);
         return true;
-    if (errno == ENOENT)
-        g_set_error(
-            error, MOUNT_ERROR, MOUNT_SYSTEM,
-            "there is no /dev/fuse: the kernel has no FUSE here; load it with: modprobe fuse");
+    }
+    if (e == ENOENT || e == ENODEV || e == ENXIO)
+        g_set_error(error, MOUNT_ERROR, MOUNT_SYSTEM,
+                    "the kernel has no FUSE here (/dev/fuse: %s); load it with: modprobe fuse",
+                    strerror(e));
     else
-        g_set_error(error, MOUNT_ERROR, (int)mount_error_of(errno), "/dev/fuse: %s",
-                    strerror(errno));
+        g_set_error(error, MOUNT_ERROR, (int)mount_error_of(e), "/dev/fuse cannot be opened: %s%s",
+                    strerror(e), e == EACCES ? "; root must let you use it" : "");
     return false;
 }

@@ -11,5 +11,5 @@ int check_open_file(const char *path, GError **error);
 /* The mount point's real path; NULL. Warns of what is in it. */
 char *check_mount_point(const char *dir, log_sink *log, GError **error);
 
-/* Whether there is a /dev/fuse. */
+/* Whether /dev/fuse is there for us. */
 bool check_device(GError **error);

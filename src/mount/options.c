@@ -31,7 +31,7 @@ const char options_help[] =
     "Mount options:\n"
     "  strict         refuse a file that has any problem\n"
     "  partial        show what is there of a split model with missing files\n"
-    "  views=A:B      show these views only, e.g. views=metadata:tensors/f32\n"
+    "  views=A:B      show only these views, as in views=metadata:f32\n"
     "  allow_other    let other users in, as the permissions of FILE allow\n"
     "  uid=N, gid=N   show this owner and group instead of those of FILE\n"
     "  fmask=M, dmask=M\n"

@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -23,8 +24,14 @@ static void close_from_to(unsigned first, unsigned last)
         close((int)fd);
 }
 
-void privileges_keep_only(const int *fds, size_t n)
+static int by_number(const void *a, const void *b)
 {
+    return *(const int *)a - *(const int *)b;
+}
+
+void privileges_keep_only(int *fds, size_t n)
+{
+    qsort(fds, n, sizeof *fds, by_number);
     unsigned next = STDERR_FILENO + 1;
     for (size_t i = 0; i < n; i++) {
         if (fds[i] < (int)next)

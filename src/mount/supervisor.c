@@ -11,6 +11,7 @@
 #include "mount/log.h"
 #include "mount/message.h"
 #include "mount/mounts.h"
+#include "mount/privileges.h"
 #include "mount/worker.h"
 
 #define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 14)
@@ -291,7 +292,9 @@ static int finish(supervisor *s)
 static bool start_worker(supervisor *s)
 {
     int sockets[2], pipes[2];
+    int own[] = {s->source, s->caller};
     sigset_t taken;
+    privileges_keep_only(own, G_N_ELEMENTS(own)); /* what was inherited is nobody's here */
     sigemptyset(&taken);
     sigaddset(&taken, SIGINT);
     sigaddset(&taken, SIGTERM);

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <wchar.h>
 
 enum { MAX_LOGGED_PROBLEMS = 20 };
 
@@ -85,6 +86,7 @@ static void settle_in(const worker *w, bool prints)
     if (!prints)
         dup2(null, STDOUT_FILENO);
     dup2(w->plan->log, STDERR_FILENO);
+    fwide(stderr, -1); /* or perror would duplicate the descriptor, which the sandbox forbids */
     if (!prints) {
         setsid();
         signal(SIGINT, SIG_IGN);
@@ -161,13 +163,6 @@ static bool open_shard(void *user, unsigned no, unsigned count, pn_gguf_source *
 static void lock_down(worker *w, bool prints)
 {
     int keep[] = {w->plan->socket, w->plan->source, w->channel};
-    for (size_t i = 1; i < G_N_ELEMENTS(keep); i++) { /* three in order */
-        for (size_t j = i; j > 0 && keep[j] < keep[j - 1]; j--) {
-            int larger = keep[j - 1];
-            keep[j - 1] = keep[j];
-            keep[j] = larger;
-        }
-    }
     privileges_keep_only(keep, G_N_ELEMENTS(keep));
     if (!privileges_drop())
         refuse(w, MOUNT_SYSTEM, "the worker could not give up its privileges");
@@ -177,6 +172,7 @@ static void lock_down(worker *w, bool prints)
 
 typedef struct {
     worker *w;
+    mount_error status; /* with … */
     GError *error;
 } parse_call;
 
@@ -192,6 +188,8 @@ static int parse_run(void *arg)
         return 0;
     w->model = view_model_new(w->gguf);
     w->tree = tree_new(w->model, o->views, &c->error);
+    if (w->tree == NULL)
+        c->status = MOUNT_USAGE; /* a view that there is not */
     return 0;
 }
 
@@ -213,7 +211,7 @@ static int problem_run(void *arg)
 
 static void parse(worker *w)
 {
-    parse_call call = {.w = w};
+    parse_call call = {.w = w, .status = MOUNT_FAILURE};
     if (guard_run(parse_run, &call) != 0) {
         g_autofree char *sentence =
             g_strdup_printf("%s: it could not be read: it shrank meanwhile, or its disk fails",
@@ -221,7 +219,7 @@ static void parse(worker *w)
         refuse(w, MOUNT_FAILURE, sentence);
     }
     if (call.error != NULL)
-        refuse(w, MOUNT_FAILURE, call.error->message);
+        refuse(w, call.status, call.error->message);
     guard_run(problem_run, w);
     if (w->plan->options->strict && w->gguf->n_problems > 0) {
         g_autofree char *sentence = g_strdup_printf(
