@@ -5,15 +5,6 @@
 #include <stdalign.h>
 #include <string.h>
 
-static quant_kernel kernel_of(const quant_type *type)
-{
-    int path = (int)quant_path_now();
-
-    while (!type->kernels[path])
-        path--;
-    return type->kernels[path];
-}
-
 /* Piece by piece through buffers of our own. */
 static void dequantize_by_pieces(const quant_type *type, bool big_endian, const uint8_t *src,
                                  uint8_t *dst, size_t n_blocks)
@@ -31,7 +22,7 @@ static void dequantize_by_pieces(const quant_type *type, bool big_endian, const 
             pn_quant_swap(traits->id, src, blocks, n);
             from = blocks;
         }
-        kernel_of(type)(from, values, n);
+        quant_kernel_now(type)(from, values, n);
         memcpy(dst, values, n * traits->block_elems * sizeof *values);
         src += n * traits->block_bytes;
         dst += n * traits->block_elems * sizeof *values;
@@ -46,5 +37,5 @@ void pn_dequantize(pn_gguf_quant id, bool big_endian, const void *src, float *ds
     if (big_endian || (uintptr_t)dst % alignof(float) != 0)
         dequantize_by_pieces(type, big_endian, src, (uint8_t *)dst, n_blocks);
     else
-        kernel_of(type)(src, dst, n_blocks);
+        quant_kernel_now(type)(src, dst, n_blocks);
 }

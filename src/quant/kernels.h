@@ -6,6 +6,17 @@
 /* Dequantizes n whole little-endian blocks at src (any alignment) to dst (aligned for float). */
 typedef void (*quant_kernel)(const void *src, float *dst, size_t n);
 
+/* What a row is multiplied by: x, and its sums over groups of 16 and 32, which are what an offset
+ * common to a group is multiplied by. */
+typedef struct {
+    const float *x;
+    const float *sum16;
+    const float *sum32;
+} quant_input;
+
+/* The dot product of n blocks with as many elements of x, in float32. */
+typedef float (*quant_dot)(const void *row, size_t n, const quant_input *x);
+
 /* clang-format off */
 #define QUANT_FOR_EACH_NUMBER_KERNEL(X)                                                            \
     X(f32) X(f16) X(bf16) X(f64) X(i8) X(i16) X(i32) X(i64)
@@ -21,11 +32,29 @@ typedef void (*quant_kernel)(const void *src, float *dst, size_t n);
 QUANT_FOR_EACH_NUMBER_KERNEL(QUANT_DECLARE_PORTABLE)
 QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_PORTABLE)
 
+/* Narrowing; source and destination of any alignment. */
+void quant_portable_to_f16(const float *src, uint16_t *dst, size_t n);
+void quant_portable_to_bf16(const float *src, uint16_t *dst, size_t n);
+
 #ifdef QUANT_X86
+void quant_avx2_to_f16(const float *src, uint16_t *dst, size_t n);
+void quant_avx2_to_bf16(const float *src, uint16_t *dst, size_t n);
+
 #define QUANT_DECLARE_AVX2(name) void quant_avx2_##name(const void *src, float *dst, size_t n);
 QUANT_DECLARE_AVX2(f16)
 QUANT_DECLARE_AVX2(bf16)
 QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_AVX2)
+
+#define QUANT_DECLARE_DOT_AVX2(name)                                                               \
+    float quant_dot_avx2_##name(const void *row, size_t n, const quant_input *x);
+QUANT_DECLARE_DOT_AVX2(f32)
+QUANT_DECLARE_DOT_AVX2(f16)
+QUANT_DECLARE_DOT_AVX2(bf16)
+QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_DOT_AVX2)
+
+#define QUANT_DECLARE_DOT_AVX512(name)                                                             \
+    float quant_dot_avx512_##name(const void *row, size_t n, const quant_input *x);
+QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_DOT_AVX512)
 #endif
 
 /* Defines the portable kernel of a type from the function `name` that dequantizes one block. */

@@ -1,7 +1,7 @@
-/* float32 to float16 and bfloat16, to nearest, ties to even. */
+/* float32 to float16 and bfloat16, to nearest, ties to even: in portable C, and the choice between
+ * that and the processor's own instructions. */
 #include "quant/scalar.h"
-
-#include <pantheon/quant.h>
+#include "quant/types.h"
 
 static uint16_t f16_of_f32(float value)
 {
@@ -45,14 +45,36 @@ static float load_f32(const float *src, size_t i)
     return value;
 }
 
-void pn_f32_to_f16(const float *src, uint16_t *dst, size_t n)
+void quant_portable_to_f16(const float *src, uint16_t *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         store_u16(dst, i, f16_of_f32(load_f32(src, i)));
 }
 
-void pn_f32_to_bf16(const float *src, uint16_t *dst, size_t n)
+void quant_portable_to_bf16(const float *src, uint16_t *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         store_u16(dst, i, bf16_of_f32(load_f32(src, i)));
+}
+
+void pn_f32_to_f16(const float *src, uint16_t *dst, size_t n)
+{
+#ifdef QUANT_X86
+    if (quant_path_now() >= QUANT_AVX2) {
+        quant_avx2_to_f16(src, dst, n);
+        return;
+    }
+#endif
+    quant_portable_to_f16(src, dst, n);
+}
+
+void pn_f32_to_bf16(const float *src, uint16_t *dst, size_t n)
+{
+#ifdef QUANT_X86
+    if (quant_path_now() >= QUANT_AVX2) {
+        quant_avx2_to_bf16(src, dst, n);
+        return;
+    }
+#endif
+    quant_portable_to_bf16(src, dst, n);
 }

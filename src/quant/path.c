@@ -13,6 +13,10 @@ static bool has(quant_path path)
     if (path == QUANT_PORTABLE)
         return true;
     __builtin_cpu_init();
+    if (path == QUANT_AVX512 &&
+        !(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")))
+        return false;
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C);
 }
@@ -26,6 +30,7 @@ static bool has(quant_path path)
 static const char *const names[QUANT_PATHS] = {
     [QUANT_PORTABLE] = "portable",
     [QUANT_AVX2] = "avx2",
+    [QUANT_AVX512] = "avx512",
 };
 
 /* The path, or -1 before it was asked for the first time. */
@@ -54,4 +59,22 @@ bool quant_path_choose(quant_path path)
 const char *quant_path_name(quant_path path)
 {
     return names[path];
+}
+
+quant_kernel quant_kernel_now(const quant_type *type)
+{
+    int path = (int)quant_path_now();
+
+    while (!type->kernels[path])
+        path--;
+    return type->kernels[path];
+}
+
+quant_dot quant_dot_now(const quant_type *type)
+{
+    int path = (int)quant_path_now();
+
+    while (path > QUANT_PORTABLE && !type->dots[path])
+        path--;
+    return type->dots[path];
 }

@@ -3,35 +3,43 @@
 #include "quant/types.h"
 #include "quant/blocks.h"
 
+/* What a type has: portable code, and kernels and dot products for the paths of x86-64. */
 #define PORTABLE(name) .kernels = {[QUANT_PORTABLE] = quant_portable_##name}
 #ifdef QUANT_X86
-#define KERNELS(name)                                                                              \
+#define FAST(name)                                                                                 \
     .kernels = {[QUANT_PORTABLE] = quant_portable_##name, [QUANT_AVX2] = quant_avx2_##name}
+#define DOTS_AVX2(name) .dots = {[QUANT_AVX2] = quant_dot_avx2_##name}
+#define DOTS(name)                                                                                 \
+    .dots = {[QUANT_AVX2] = quant_dot_avx2_##name, [QUANT_AVX512] = quant_dot_avx512_##name}
 #else
-#define KERNELS(name) PORTABLE(name)
+#define FAST(name)      PORTABLE(name)
+#define DOTS_AVX2(name) .dots = {NULL}
+#define DOTS(name)      .dots = {NULL}
 #endif
 
 /* The fields that a big-endian block has the other way round. */
 #define SWAPS(width, ...) .swapped = {width, sizeof((uint8_t[]){__VA_ARGS__}), {__VA_ARGS__}}
 
 /* A type whose block is one number of `size` bytes. */
-#define NUMBER(id, name, size, kernels_)                                                           \
-    [id] = {.traits = {id, name, 1, size, "one number", true, true}, SWAPS(size, 0), kernels_}
+#define NUMBER(id, name, size, ...)                                                                \
+    [id] = {.traits = {id, name, 1, size, "one number", true, true}, SWAPS(size, 0), __VA_ARGS__}
 
 /* A type of blocks of `elems` elements; its big-endian form, where one is defined, swaps the 16-bit
  * fields given. */
 #define BLOCK(id, name, elems, layout, kernel)                                                     \
     [id] = {.traits = {id, name, elems, sizeof(block_##kernel), layout, true, false},              \
-            KERNELS(kernel)}
+            FAST(kernel),                                                                          \
+            DOTS(kernel)}
 #define SWAPPED_BLOCK(id, name, elems, layout, kernel, ...)                                        \
     [id] = {.traits = {id, name, elems, sizeof(block_##kernel), layout, true, true},               \
             SWAPS(2, __VA_ARGS__),                                                                 \
-            KERNELS(kernel)}
+            FAST(kernel),                                                                          \
+            DOTS(kernel)}
 #define AT(block, field) offsetof(block, field)
 
 static const quant_type types[] = {
-    NUMBER(PN_GGUF_F32, "F32", 4, PORTABLE(f32)),
-    NUMBER(PN_GGUF_F16, "F16", 2, KERNELS(f16)),
+    NUMBER(PN_GGUF_F32, "F32", 4, PORTABLE(f32), DOTS_AVX2(f32)),
+    NUMBER(PN_GGUF_F16, "F16", 2, FAST(f16), DOTS_AVX2(f16)),
     SWAPPED_BLOCK(PN_GGUF_Q4_0, "Q4_0", 32, "d16, qs16", q4_0, AT(block_q4_0, d)),
     SWAPPED_BLOCK(PN_GGUF_Q4_1, "Q4_1", 32, "d16, m16, qs16", q4_1, AT(block_q4_1, d),
                   AT(block_q4_1, m)),
@@ -65,7 +73,7 @@ static const quant_type types[] = {
     NUMBER(PN_GGUF_I64, "I64", 8, PORTABLE(i64)),
     NUMBER(PN_GGUF_F64, "F64", 8, PORTABLE(f64)),
     BLOCK(PN_GGUF_IQ1_M, "IQ1_M", 256, "qs32, qh16, scales8", iq1_m),
-    NUMBER(PN_GGUF_BF16, "BF16", 2, KERNELS(bf16)),
+    NUMBER(PN_GGUF_BF16, "BF16", 2, FAST(bf16), DOTS_AVX2(bf16)),
     BLOCK(PN_GGUF_TQ1_0, "TQ1_0", 256, "qs48, qh4, d16", tq1_0),
     BLOCK(PN_GGUF_TQ2_0, "TQ2_0", 256, "qs64, d16", tq2_0),
     BLOCK(PN_GGUF_MXFP4, "MXFP4", 32, "e E8M0, qs16", mxfp4),

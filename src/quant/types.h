@@ -6,7 +6,8 @@
 /* The sets of instructions that kernels are written for, the later the faster. */
 typedef enum {
     QUANT_PORTABLE,
-    QUANT_AVX2, /* and F16C, FMA */
+    QUANT_AVX2,   /* and F16C, FMA */
+    QUANT_AVX512, /* F, BW, DQ, VL */
     QUANT_PATHS,
 } quant_path;
 
@@ -30,7 +31,12 @@ typedef struct {
     pn_quant_traits traits;
     quant_fields swapped;              /* meaningful where traits.be_defined */
     quant_kernel kernels[QUANT_PATHS]; /* NULL: see quant_path_now */
+    quant_dot dots[QUANT_PATHS];       /* likewise; none at all: dequantize, then multiply */
 } quant_type;
+
+/* The kernel of the path now, which each type has; the dot product, or NULL. */
+quant_kernel quant_kernel_now(const quant_type *type);
+quant_dot quant_dot_now(const quant_type *type);
 
 /* The row of type id, or NULL when the id is unknown. */
 const quant_type *quant_type_of(uint32_t id);

@@ -6,6 +6,7 @@
 #include "quant/types.h"
 
 #include <glib.h>
+#include <pantheon/qmv.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ enum {
 static double now(void)
 {
     struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
     return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
@@ -90,6 +91,18 @@ static void call_dequantize(void *data)
     pn_dequantize(j->traits->id, false, j->src, j->dst, OUT_ELEMS / j->traits->block_elems);
 }
 
+typedef struct {
+    pn_qweight w;
+    const float *x;
+    float *y;
+} qmv_job;
+
+static void call_qmv(void *data)
+{
+    const qmv_job *j = data;
+    pn_qmv(&j->w, j->x, j->y, 1);
+}
+
 int main(int argc, char **argv)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(1);
@@ -101,20 +114,25 @@ int main(int argc, char **argv)
             continue;
         random_blocks(traits, src, OUT_ELEMS / traits->block_elems, rand);
         job j = {traits, src, dst};
+        float x[4096], y[64];
+        for (int k = 0; k < 4096; k++) x[k] = (float)g_rand_double_range(rand, -1, 1);
+        qmv_job q = {{src, traits->id, 64, 4096, 4096 / traits->block_elems * traits->block_bytes}, x, y};
+        double mv[QUANT_PATHS][RUNS];
         double set[RUNS], deq[QUANT_PATHS][RUNS];
         for (int run = 0; run < RUNS; run++) {
             set[run] = rate(call_memset, &j);
             for (int path = 0; path < QUANT_PATHS; path++) {
                 quant_path_choose((quant_path)path);
                 deq[path][run] = rate(call_dequantize, &j);
+                mv[path][run] = rate(call_qmv, &q);
             }
         }
         double base = median(set, RUNS);
         printf("%-8s memset %5.1f", traits->name, base * OUT_BYTES / 1e9);
         for (int path = 0; path < QUANT_PATHS; path++) {
             double m = median(deq[path], RUNS);
-            printf("  %s %5.1f %.2f", quant_path_name((quant_path)path), m * OUT_BYTES / 1e9,
-                   m / base);
+            printf("  %s %5.1f %.2f qmv %5.2f", quant_path_name((quant_path)path), m * OUT_BYTES / 1e9,
+                   m / base, median(mv[path], RUNS) * 64 * 4096 / 1e9);
         }
         printf("\n");
     }

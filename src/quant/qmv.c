@@ -1,0 +1,131 @@
+/* The fused matrix-vector product: checks the shape, deals the rows to threads, and walks each row
+ * with the dot product of its type. */
+#include "quant/types.h"
+
+#include <pantheon/qmv.h>
+
+#include <errno.h>
+#include <glib.h>
+#include <pthread.h>
+
+enum {
+    STRIP = 16384, /* columns taken at a time: their x stays in a cache, their sums fit the stack */
+    MAX_THREADS = 256,
+};
+
+/* The dot product of types and processors without a kernel of their own: a block, or as many as
+ * make 256 elements, at a time; 16 sums, for compilers to turn into vectors. */
+static float dot_by_dequantizing(const quant_type *type, const uint8_t *row, size_t n,
+                                 const float *x)
+{
+    enum { ELEMS = PN_QUANT_MAX_BLOCK_ELEMS, LANES = 16 };
+    const quant_kernel dequantize = quant_kernel_now(type);
+    const size_t step = ELEMS / type->traits.block_elems;
+    float values[ELEMS], sums[LANES] = {0};
+
+    while (n > 0) {
+        const size_t blocks = n < step ? n : step;
+        const size_t elems = blocks * type->traits.block_elems;
+        size_t i = 0;
+        dequantize(row, values, blocks);
+        for (; i + LANES <= elems; i += LANES)
+            for (size_t lane = 0; lane < LANES; lane++)
+                sums[lane] += values[i + lane] * x[i + lane];
+        for (; i < elems; i++)
+            sums[i % LANES] += values[i] * x[i];
+        row += blocks * type->traits.block_bytes;
+        x += elems;
+        n -= blocks;
+    }
+    for (size_t width = LANES / 2; width > 0; width /= 2)
+        for (size_t lane = 0; lane < width; lane++)
+            sums[lane] += sums[lane + width];
+    return sums[0];
+}
+
+static float dot(const quant_type *type, const uint8_t *row, size_t n, const quant_input *x)
+{
+    const quant_dot kernel = quant_dot_now(type);
+
+    return kernel ? kernel(row, n, x) : dot_by_dequantizing(type, row, n, x->x);
+}
+
+static void sum_groups(const float *values, size_t n, size_t group, float *sums)
+{
+    for (size_t i = 0; i + group <= n; i += group) {
+        float sum = 0;
+        for (size_t j = 0; j < group; j++)
+            sum += values[i + j];
+        sums[i / group] = sum;
+    }
+}
+
+/* One thread's part of the product. */
+typedef struct {
+    const pn_qweight *w;
+    const quant_type *type;
+    const float *x;
+    float *y;
+    int first_row, end_row;
+    bool in_thread;
+    pthread_t thread;
+} rows_job;
+
+static void *multiply_rows(void *data)
+{
+    const rows_job *job = data;
+    const pn_quant_traits *traits = &job->type->traits;
+    const size_t cols = (size_t)job->w->cols;
+    float sum16[STRIP / 16], sum32[STRIP / 32];
+
+    for (int r = job->first_row; r < job->end_row; r++)
+        job->y[r] = 0;
+    for (size_t col = 0; col < cols; col += STRIP) {
+        const size_t n = cols - col < STRIP ? cols - col : STRIP;
+        const size_t first_byte = col / traits->block_elems * traits->block_bytes;
+        const quant_input x = {job->x + col, sum16, sum32};
+        sum_groups(x.x, n, 16, sum16);
+        sum_groups(x.x, n, 32, sum32);
+        const uint8_t *row =
+            (const uint8_t *)job->w->data + (size_t)job->first_row * job->w->row_stride;
+        for (int r = job->first_row; r < job->end_row; r++, row += job->w->row_stride)
+            job->y[r] += dot(job->type, row + first_byte, n / traits->block_elems, &x);
+    }
+    return NULL;
+}
+
+static bool shape_fits(const pn_qweight *w, const quant_type *type)
+{
+    if (!type || !type->traits.dequantizes || w->rows < 0 || w->cols < 0)
+        return false;
+    if ((size_t)w->cols % type->traits.block_elems != 0)
+        return false;
+    return w->row_stride >= (size_t)w->cols / type->traits.block_elems * type->traits.block_bytes;
+}
+
+int pn_qmv(const pn_qweight *w, const float *x, float *y, unsigned n_threads)
+{
+    const quant_type *type = quant_type_of(w->type);
+    rows_job jobs[MAX_THREADS];
+
+    if (!shape_fits(w, type))
+        return EINVAL;
+    n_threads = MAX(1, MIN(n_threads, MIN((unsigned)w->rows, MAX_THREADS)));
+    for (unsigned i = 0; i < n_threads; i++) {
+        jobs[i] = (rows_job){w,
+                             type,
+                             x,
+                             y,
+                             .first_row = (int)((int64_t)w->rows * i / n_threads),
+                             .end_row = (int)((int64_t)w->rows * (i + 1) / n_threads)};
+        jobs[i].in_thread =
+            i > 0 && pthread_create(&jobs[i].thread, NULL, multiply_rows, &jobs[i]) == 0;
+    }
+    for (unsigned i = 0; i < n_threads; i++)
+        if (!jobs[i].in_thread)
+            multiply_rows(&jobs[i]);
+    for (unsigned i = 0; i < n_threads; i++)
+        if (jobs[i].in_thread)
+            pthread_join(jobs[i].thread, NULL);
+    return 0;
+}
