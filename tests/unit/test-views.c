@@ -38,9 +38,9 @@ static void check_pieces(opened_model *m, const view *v, uint64_t index)
 /* Every byte of it can go to a terminal. */
 static void check_harmless(const char *text, gsize len)
 {
-    ck_assert(g_utf8_validate(text, (gssize)len, NULL));
+    MUST(g_utf8_validate(text, (gssize)len, NULL));
     for (const char *at = text; at < text + len; at = g_utf8_next_char(at))
-        ck_assert(*at == '\n' || *at == '\t' || !g_unichar_iscntrl(g_utf8_get_char(at)));
+        MUST(*at == '\n' || *at == '\t' || !g_unichar_iscntrl(g_utf8_get_char(at)));
 }
 
 static void check_json_string(JsonNode *node, const char *bytes, uint64_t len)
@@ -50,28 +50,28 @@ static void check_json_string(JsonNode *node, const char *bytes, uint64_t len)
 
     /* GLib replaces each byte, and NUL too; it decides only where nothing is replaced. */
     if (g_utf8_validate(bytes, (gssize)len, NULL) && nul == len)
-        ck_assert_str_eq(json_node_get_string(node), expected);
+        MUST(strcmp(json_node_get_string(node), expected) == 0);
     else
-        ck_assert(json_node_get_value_type(node) == G_TYPE_STRING);
+        MUST(json_node_get_value_type(node) == G_TYPE_STRING);
 }
 
 static void check_json_float(JsonNode *node, pn_gguf_type type, double value)
 {
     if (json_node_get_value_type(node) == G_TYPE_STRING) {
         const char *word = json_node_get_string(node);
-        ck_assert_str_eq(word, isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
-        ck_assert(!isfinite(value));
+        MUST(strcmp(word, isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity") == 0);
+        MUST(!isfinite(value));
         return;
     }
     double got = json_node_get_double(node);
-    ck_assert(type == PN_GGUF_FLOAT32 ? (float)got == (float)value : got == value);
+    MUST(type == PN_GGUF_FLOAT32 ? (float)got == (float)value : got == value);
 }
 
 static void check_json_number(JsonNode *node, pn_gguf_type type, pn_gguf_number number)
 {
     switch (type) {
     case PN_GGUF_BOOL:
-        ck_assert_int_eq(json_node_get_boolean(node), number.u64 != 0);
+        MUST((json_node_get_boolean(node) != 0) == (number.u64 != 0));
         break;
     case PN_GGUF_FLOAT32:
         check_json_float(node, type, (double)number.f32);
@@ -81,7 +81,7 @@ static void check_json_number(JsonNode *node, pn_gguf_type type, pn_gguf_number 
         break;
     default: /* json-glib has no uint64; the texts of those are in test-views-values.c */
         if (type != PN_GGUF_UINT64 || number.i64 >= 0)
-            ck_assert_int_eq(json_node_get_int(node), number.i64);
+            MUST(json_node_get_int(node) == number.i64);
         break;
     }
 }
@@ -91,7 +91,7 @@ static void check_json_array(const pn_gguf_file *gguf, pn_gguf_walk *walk, pn_gg
 {
     JsonArray *array = json_node_get_array(node);
 
-    ck_assert_uint_eq(json_array_get_length(array), count);
+    MUST(json_array_get_length(array) == count);
     for (guint i = 0; i < count; i++) {
         JsonNode *inner = json_array_get_element(array, i);
         const char *string;
@@ -99,13 +99,13 @@ static void check_json_array(const pn_gguf_file *gguf, pn_gguf_walk *walk, pn_gg
         pn_gguf_number number;
         pn_gguf_type type;
         if (elem == PN_GGUF_STRING) {
-            ck_assert(pn_gguf_walk_string(gguf, walk, &string, &n));
+            MUST(pn_gguf_walk_string(gguf, walk, &string, &n));
             check_json_string(inner, string, n);
         } else if (elem == PN_GGUF_ARRAY) {
-            ck_assert(pn_gguf_walk_array(gguf, walk, &type, &n));
+            MUST(pn_gguf_walk_array(gguf, walk, &type, &n));
             check_json_array(gguf, walk, type, n, inner);
         } else {
-            ck_assert(pn_gguf_walk_number(gguf, walk, elem, &number));
+            MUST(pn_gguf_walk_number(gguf, walk, elem, &number));
             check_json_number(inner, elem, number);
         }
     }
