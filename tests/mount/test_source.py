@@ -90,8 +90,8 @@ def test_truncated_to_nothing(mounted, sample, copy):
     os.truncate(copy, 0)
     for path in (RAW, F32, HEADER_FILE):
         assert read_errno(mount / path, 0, 100) == errno.EIO, path
-    assert (mount / "tensors/f32/token_embd.weight").stat().st_size == 295 * 256 * 4
-    assert os.listdir(mount.point)
+    assert "tensors" in os.listdir(mount.point) and os.statvfs(mount.point)
+    assert (mount / "README.txt").read_bytes()
 
 
 def test_an_mmap_past_the_cut_is_a_bus_error_of_the_reader_alone(mounted, sample, copy, place):
@@ -158,7 +158,7 @@ def test_rewritten_in_place(mounted, sample, copy, place):
 
 @pytest.mark.parametrize("filler", [b"\0", b"\xff", b"\x01"], ids=["00", "ff", "01"])
 def test_the_header_overwritten(mounted, sample, copy, filler):
-    """The bounds stay those of the parse: garbage or EIO, no crash, no hang."""
+    """The bounds stay those of the parse: odd names, odd values or errors, no crash, no hang."""
     mount = mounted(copy)
     with open(copy, "r+b") as file:
         file.write(filler * 8192)
@@ -168,5 +168,5 @@ def test_the_header_overwritten(mounted, sample, copy, filler):
                 while file.read(1 << 20):
                     pass
         except OSError as error:
-            assert error.errno == errno.EIO, path
+            assert error.errno in (errno.EIO, errno.ENOENT), path
     assert os.listdir(mount / "tensors/f32")

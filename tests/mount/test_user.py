@@ -20,9 +20,9 @@ exec setpriv --reuid "$2" --regid "$2" --clear-groups sh -euc '
   "$program" "$sample" "$point"
   cat "$point/metadata/general.name"
   sha256sum < "$point/tensors/f32/blk.0.attn_q.weight"
-  grep -c " $point fuse" /proc/self/mountinfo
+  grep -c " $point .* - fuse.gguf " /proc/self/mountinfo
   fusermount3 -u "$point"
-  ! grep " $point fuse" /proc/self/mountinfo
+  ! grep " $point " /proc/self/mountinfo
 ' sh "$3" "$4" "$5"
 """
 
