@@ -2,6 +2,7 @@
 the rules of the tree: the tests compare the mount with this."""
 
 import hashlib
+import itertools
 import math
 import struct
 import unicodedata
@@ -124,13 +125,15 @@ def file_names(names, suffix=""):
 def _file_name(name, nth):
     more = f"%~{nth}" if nth > 1 else ""
     pieces = _encode(name)
-    stem = "".join(pieces)
-    if len(stem.encode()) + len(more) > 251:
+    if sum(map(_size, pieces)) + len(more) > 251:
         more = "%~" + hashlib.sha256(name).hexdigest()[:16] + more
-        while len("".join(pieces).encode()) + len(more) > 251:
-            pieces.pop()
-        stem = "".join(pieces)
-    return stem + more
+        ends = itertools.accumulate(map(_size, pieces))
+        pieces = [piece for piece, end in zip(pieces, ends) if end + len(more) <= 251]
+    return "".join(pieces) + more
+
+
+def _size(text):
+    return len(text.encode())
 
 
 def _encode(name):

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import pathlib
+import select
 import signal
 import subprocess
 
@@ -133,6 +134,7 @@ def test_started_in_a_pipe(own, sample):
     os.close(writer)
     try:
         assert done.returncode == 0 and is_mounted(point)
+        assert select.select([reader], [], [], 5)[0], "a descriptor was inherited"
         assert os.read(reader, 1) == b""
     finally:
         os.close(reader)
