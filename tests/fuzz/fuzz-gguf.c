@@ -1,0 +1,24 @@
+/* The parser: any bytes are a model of which the tables are true, or are refused with a
+ * sentence. */
+#include "check-model.h"
+#include "mutate.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    pn_gguf_source source = {data, size, "folder/fuzz.gguf"};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(pn_gguf_file) file = pn_gguf_parse(&source, NULL, &error);
+
+    g_assert_true((file == NULL) == (error != NULL));
+    if (file != NULL)
+        check_model(file);
+    else
+        check_sentence(error->message);
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    fuzz_dice dice = fuzz_dice_from(seed);
+    return mutate_gguf(data, size, max_size, &dice);
+}
