@@ -206,11 +206,12 @@ static int string_part(value_walk *w)
     text_state *state = w->state;
     const char *bytes = (const char *)w->kv->data + state->at;
     bool json = is_json_at(w, state->depth);
-    size_t len = escape_slice(bytes, state->rest);
+    bool line = w->form == VALUE_LINES && state->depth > 0;
+    size_t len = json || line ? escape_slice(bytes, state->rest) : MIN(state->rest, TEXT_CHUNK);
 
     if (json)
         escape_json(w->sink, bytes, len);
-    else if (w->form == VALUE_LINES && state->depth > 0)
+    else if (line)
         escape_line(w->sink, bytes, len);
     else
         text_put(w->sink, bytes, len);
