@@ -279,11 +279,13 @@ static int stat_file(tree *t, node n, view_scratch *scratch, tree_stat *out)
 {
     const view *v = tree_view_at(n.number);
 
+    out->is_volatile = v->is_volatile;
     if (v->scope == VIEW_TENSOR)
         out->shard = pn_gguf_tensor_at(t->gguf, n.index).shard;
-    out->is_volatile = v->is_volatile;
+
+    int result = v->size(t->model, n.index, scratch, &out->size);
     out->is_cut = v->is_cut && v->is_cut(t->model, n.index);
-    return v->size(t->model, n.index, scratch, &out->size);
+    return result;
 }
 
 static int stat_link(const tree *t, node n, tree_stat *out)
@@ -301,7 +303,7 @@ int tree_getattr(tree *t, uint64_t ino, view_scratch *scratch, tree_stat *out)
     if (!node_of(t, ino, &n))
         return ENOENT;
 
-    *out = (tree_stat){.kind = node_tree_kind(n), .n_links = 1};
+    *out = (tree_stat){.kind = node_tree_kind(n), .n_links = 1, .shard = t->gguf->kv_shard};
     if (n.kind == NODE_FILE)
         return stat_file(t, n, scratch, out);
     if (n.kind == NODE_LINK)

@@ -17,7 +17,10 @@
     LINE(view_f16)                                                                                 \
     LINE(view_bf16)                                                                                \
     LINE(view_npy)                                                                                 \
-    LINE(view_info)
+    LINE(view_info)                                                                                \
+    LINE(view_export_f32)                                                                          \
+    LINE(view_export_f16)                                                                          \
+    LINE(view_export_bf16)
 
 #define DECLARE(name) extern const view name;
 #define ADDRESS(name) &name,

@@ -10,6 +10,7 @@ enum { MAX_NOTES = 1000 };
 struct view_model {
     const pn_gguf_file *gguf; /* borrowed */
     text_cache *texts;
+    void *kept[VIEW_MODEL_SLOTS]; /* NULL, then for ever what was put there */
     GMutex lock;
     GPtrArray *notes; /* under lock: sentences, each once, at most MAX_NOTES */
 };
@@ -31,6 +32,8 @@ void view_model_free(view_model *model)
     g_mutex_clear(&model->lock);
     g_ptr_array_unref(model->notes);
     text_cache_free(model->texts);
+    for (unsigned i = 0; i < VIEW_MODEL_SLOTS; i++)
+        g_free(model->kept[i]);
     g_free(model);
 }
 
@@ -42,6 +45,19 @@ const pn_gguf_file *view_model_gguf(const view_model *model)
 text_cache *view_model_texts(const view_model *model)
 {
     return model->texts;
+}
+
+const void *view_model_kept(const view_model *model, unsigned slot)
+{
+    return __atomic_load_n(&model->kept[slot], __ATOMIC_ACQUIRE);
+}
+
+const void *view_model_keep(view_model *model, unsigned slot, void *made)
+{
+    if (g_atomic_pointer_compare_and_exchange(&model->kept[slot], NULL, made))
+        return made;
+    g_free(made);
+    return view_model_kept(model, slot);
 }
 
 void view_model_note(view_model *model, const char *sentence)

@@ -21,6 +21,13 @@ void view_model_notes(view_model *model, GString *out);
 text_cache *view_model_texts(const view_model *model);
 text_scratch *view_scratch_texts(view_scratch *scratch);
 
+/* What a view found out about the model and keeps, one block of memory (g_malloc) in a slot of its
+ * own. view_model_keep publishes `made`, unless another thread was faster, and returns what is
+ * kept; made is the model's from then on. */
+enum { VIEW_MODEL_SLOTS = 3 };
+const void *view_model_kept(const view_model *model, unsigned slot);
+const void *view_model_keep(view_model *model, unsigned slot, void *made);
+
 view_scratch *view_scratch_new(void);
 void view_scratch_free(view_scratch *scratch);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(view_scratch, view_scratch_free)

@@ -60,6 +60,9 @@ typedef enum {
     TEXT_TENSORS_JSON,
     TEXT_PROBLEMS,
     TEXT_SUMMARY,
+    TEXT_EXPORT_F32,
+    TEXT_EXPORT_F16,
+    TEXT_EXPORT_BF16,
     TEXT_N_KEPT,
     TEXT_NOT_KEPT = TEXT_N_KEPT, /* always small: made anew each time */
 } text_id;

@@ -49,7 +49,7 @@ typedef struct view {
     int (*read)(view_model *model, uint64_t index, uint64_t offset, void *buffer, size_t len,
                 view_scratch *scratch, view_piece *piece);
 
-    /* Whether part of the file is EIO because its source is cut off; NULL: never. Touches no byte
-     * of the mapping. */
+    /* Whether part of the file is EIO because its source is cut off; NULL: never. Asked after
+     * `size`. Touches no byte of the mapping. */
     bool (*is_cut)(const view_model *model, uint64_t index);
 } view;
