@@ -1,22 +1,55 @@
-/* problems.txt: what the parser found wrong or odd, then what was noted while serving; a line each.
- * The first part is a text; the second grows. */
+/* problems.txt: what the parser found wrong or odd, what the exports leave out, then what was noted
+ * while serving; a line each. All but the last is a text; the last grows. */
 #include <string.h>
 
+#include "view/export.h"
 #include "view/model.h"
 #include "view/views.h"
+
+/* text_state.phase; of the tensors, left[] is what an export's budget has left */
+enum { OF_PARSER, OF_EXPORTS };
+
+static int parser_step(const pn_gguf_file *gguf, text_state *state, GString *line, text_sink *sink)
+{
+    if (state->item == gguf->n_problems) {
+        *state = (text_state){
+            .phase = OF_EXPORTS,
+            .left = {export_whole_budget.header, export_whole_budget.data},
+        };
+        return TEXT_MORE;
+    }
+    text_depends(sink, gguf, gguf->kv_shard, gguf->shards[gguf->kv_shard].data, gguf->header_size);
+    pn_gguf_problem_text(gguf, state->item++, line);
+    g_string_append_c(line, '\n');
+    text_put(sink, line->str, line->len);
+    return TEXT_MORE;
+}
+
+static int exports_step(const pn_gguf_file *gguf, text_state *state, GString *line, text_sink *sink)
+{
+    export_budget budget = {state->left[0], state->left[1]};
+    bool ends;
+
+    if (state->item == gguf->n_tensors)
+        return TEXT_END;
+    pn_gguf_tensor tensor = pn_gguf_tensor_at(gguf, state->item);
+    text_depends(sink, gguf, tensor.shard, tensor.name, tensor.name_len);
+    if (export_problem(gguf, state->item++, &budget, line, &ends)) {
+        g_string_append_c(line, '\n');
+        text_put(sink, line->str, line->len);
+    }
+    state->left[0] = budget.header;
+    state->left[1] = budget.data;
+    return ends ? TEXT_END : TEXT_MORE;
+}
 
 static int problems_step(const text_job *job, text_state *state, text_sink *sink)
 {
     const pn_gguf_file *gguf = view_model_gguf(job->model);
 
-    if (state->item == gguf->n_problems)
-        return TEXT_END;
-    text_depends(sink, gguf, gguf->kv_shard, gguf->shards[gguf->kv_shard].data, gguf->header_size);
     g_string_truncate(job->line, 0);
-    pn_gguf_problem_text(gguf, state->item++, job->line);
-    g_string_append_c(job->line, '\n');
-    text_put(sink, job->line->str, job->line->len);
-    return TEXT_MORE;
+    return state->phase == OF_PARSER ? parser_step(gguf, state, job->line, sink)
+                                     : exports_step(gguf, state, job->line, sink);
 }
 
 static const text_maker problems_text = {.id = TEXT_PROBLEMS, .step = problems_step};
