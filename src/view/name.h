@@ -13,8 +13,8 @@
 enum { VIEW_NAME_MAX = 255, VIEW_SUFFIX_MAX = 4, VIEW_STEM_MAX = VIEW_NAME_MAX - VIEW_SUFFIX_MAX };
 
 /* Writes the file name of the nth (from 1) key or tensor of this name to out, with a NUL. suffix
- * (at most VIEW_SUFFIX_MAX bytes; NULL: none) is appended as it is. Owns no memory: may be left by
- * a long jump. */
+ * (at most VIEW_SUFFIX_MAX bytes; NULL: none) is appended as it is. Owns no memory
+ * where it touches the name for the first time: may be left by a long jump. */
 void view_file_name(char out[VIEW_NAME_MAX + 1], const char *bytes, uint64_t len, uint32_t nth,
                     const char *suffix);
 
