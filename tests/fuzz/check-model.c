@@ -70,15 +70,13 @@ static void check_value(const pn_gguf_file *file, const pn_gguf_kv *kv)
 
 static void check_keys(const pn_gguf_file *file)
 {
-    const pn_gguf_shard *shard = &file->shards[0];
+    const pn_gguf_shard *shard = &file->shards[file->kv_shard];
 
     for (uint64_t i = 0; i < file->n_kv; i++) {
         pn_gguf_kv kv = pn_gguf_kv_at(file, i);
         uint64_t found;
-        if (shard->present) {
-            g_assert_true(lies_in(shard, kv.key, kv.key_len));
-            g_assert_true(lies_in(shard, kv.data, kv.nbytes));
-        }
+        g_assert_true(lies_in(shard, kv.key, kv.key_len));
+        g_assert_true(lies_in(shard, kv.data, kv.nbytes));
         touch(kv.key, kv.key_len);
         touch(kv.data, kv.nbytes);
         check_value(file, &kv);
