@@ -21,11 +21,12 @@ static void take(void *user, const void *bytes, size_t len)
 static void note_dependence(void *user, unsigned shard, const void *bytes, uint64_t len)
 {
     sink *s = user;
-    const uint8_t *start = s->file->shards[shard].data;
-    ck_assert((const uint8_t *)bytes >= start);
-    ck_assert_uint_le((uint64_t)((const uint8_t *)bytes - start) + len,
-                      s->file->shards[shard].size);
-    ck_assert(s->shards->len == 0 || g_array_index(s->shards, unsigned, 0) == shard);
+    const pn_gguf_shard *source = &s->file->shards[shard];
+    uint64_t from = (uint64_t)((const uint8_t *)bytes - source->data);
+    bool is_inside = from <= source->size && len <= source->size - from;
+    bool is_one_shard = s->shards->len == 0 || g_array_index(s->shards, unsigned, 0) == shard;
+    if (!is_inside || !is_one_shard)
+        ck_abort_msg("a step depends on what is not there, or on two shards");
     g_array_append_val(s->shards, shard);
 }
 
@@ -41,13 +42,14 @@ static pn_writing_result write_header(const pn_writing *w, const pn_gguf_file *f
         guint before = bytes->len;
         pn_writing_state again = state; /* a state is all that a step goes on from */
         result = pn_writing_step(w, &state, &out);
-        ck_assert_uint_le(bytes->len - before, 17 * 1024);
-
         g_autoptr(GByteArray) second = g_byte_array_new();
         s.bytes = second;
-        ck_assert_int_eq(pn_writing_step(w, &again, &out), result);
-        ck_assert_uint_eq(second->len, bytes->len - before);
-        ck_assert(second->len == 0 || memcmp(second->data, bytes->data + before, second->len) == 0);
+        bool is_same =
+            pn_writing_step(w, &again, &out) == result && second->len == bytes->len - before &&
+            second->len <= 17 * 1024 &&
+            (second->len == 0 || memcmp(second->data, bytes->data + before, second->len) == 0);
+        if (!is_same)
+            ck_abort_msg("a step is too long, or another the second time");
         s.bytes = bytes;
         g_array_set_size(s.shards, 0);
     } while (result == PN_WRITING_MORE);
@@ -83,7 +85,8 @@ static GByteArray *write_model(const pn_gguf_file *file)
         pn_writing_place place = pn_writing_find(w, at);
         ck_assert_uint_eq(place.start, at);
         for (uint64_t inside = at; inside < place.end; inside += 7)
-            ck_assert_uint_eq(pn_writing_find(w, inside).tensor, place.tensor);
+            if (pn_writing_find(w, inside).tensor != place.tensor)
+                ck_abort_msg("another tensor inside the one from %" G_GUINT64_FORMAT, at);
         write_tensor(file, &place, bytes);
         at = place.end;
     }
@@ -167,10 +170,11 @@ static void add_tensors(gguf_writer *w, int half)
 
 static void assert_same(const GByteArray *got, const GByteArray *expected)
 {
-    for (guint i = 0; i < MIN(got->len, expected->len); i++)
-        ck_assert_msg(got->data[i] == expected->data[i], "byte %u of %u: %u, where %u belongs", i,
-                      expected->len, got->data[i], expected->data[i]);
-    ck_assert_uint_eq(got->len, expected->len);
+    guint i = 0;
+    while (i < MIN(got->len, expected->len) && got->data[i] == expected->data[i])
+        i++;
+    ck_assert_msg(i == expected->len && i == got->len, "%u and %u bytes, different from byte %u on",
+                  got->len, expected->len, i);
 }
 
 static GByteArray *expected_model(void)
@@ -307,7 +311,7 @@ END_TEST
 START_TEST(test_rewritten)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(5);
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < 20; round++) {
         g_autoptr(gguf_writer) w = writer_new(layouts[_i].version, layouts[_i].big_endian);
         add_metadata(w, false);
         add_tensors(w, ALL);
@@ -320,7 +324,8 @@ START_TEST(test_rewritten)
         pn_writing_sink out = {take, note_dependence, &s};
         pn_writing_state state = {0};
         while (pn_writing_step(writing, &state, &out) == PN_WRITING_MORE)
-            ck_assert_uint_lt(s.bytes->len, 4 * p->source.size);
+            if (s.bytes->len > 4 * p->source.size)
+                ck_abort_msg("no end");
         g_byte_array_unref(s.bytes);
         g_array_unref(s.shards);
     }
