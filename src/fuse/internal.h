@@ -1,13 +1,11 @@
 /* What the files of this folder share. */
 #pragma once
 
-#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 14)
-
-#include <fuse_lowlevel.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "fuse/server.h"
+#include "fuse/tuning.h"
 
 struct server {
     struct fuse_session *session;

@@ -7,14 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum {
-    /* A reader of a source that hangs holds a thread; the others go on while there are some left.
-     */
-    MAX_THREADS = 64,
-    MAX_IDLE_THREADS = 8,
-    MAX_BACKGROUND = 128, /* read-ahead requests under way, of all readers */
-};
-
 static void thread_free(void *arg)
 {
     server_thread *thread = arg;
@@ -56,27 +48,10 @@ server_thread *server_thread_get(server *s, size_t size)
     return thread;
 }
 
-static void want(struct fuse_conn_info *conn, unsigned capability, bool wanted)
-{
-    if (!wanted)
-        conn->want &= ~capability;
-    else if (conn->capable & capability) /* asking for one that is not there ends the session */
-        conn->want |= capability;
-}
-
 void server_init(void *userdata, struct fuse_conn_info *conn)
 {
     server *s = userdata;
-    /* Sizes and times never change, so the kernel need not look for changes; volatile files, and
-     * all files of a source that changed, drop their pages when they are opened. */
-    want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
-    want(conn, FUSE_CAP_READDIRPLUS, true);
-    want(conn, FUSE_CAP_READDIRPLUS_AUTO, true);
-    want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
-    want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
-    want(conn, FUSE_CAP_ASYNC_READ, true);
-    want(conn, FUSE_CAP_ASYNC_DIO, true);
-    conn->max_background = MAX_BACKGROUND;
+    tuning_connection(conn);
     if (s->options.ready != NULL)
         s->options.ready(s->options.user);
 }
@@ -121,12 +96,9 @@ int server_run(server *s, tree *t, view_model *model, const source_set *sources)
     s->model = model;
     s->sources = sources;
     s->has_told = calloc(sources->n, sizeof *s->has_told);
-    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    struct fuse_loop_config *config = tuning_loop();
     if (s->has_told == NULL || config == NULL)
         return ENOMEM;
-    fuse_loop_cfg_set_clone_fd(config, 0); /* it opens /dev/fuse later, which a sandbox forbids */
-    fuse_loop_cfg_set_max_threads(config, MAX_THREADS);
-    fuse_loop_cfg_set_idle_threads(config, MAX_IDLE_THREADS);
     int result = fuse_session_loop_mt(s->session, config);
     fuse_loop_cfg_destroy(config);
     return result < 0 ? -result : 0;

@@ -1,0 +1,46 @@
+/* What is asked of the kernel, and how many threads serve. */
+#include "fuse/tuning.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    /* A reader of a source that hangs holds a thread; the others go on while there are some left.
+     */
+    MAX_THREADS = 64,
+    MAX_IDLE_THREADS = 8,
+    MAX_BACKGROUND = 128, /* read-ahead requests under way, of all readers */
+};
+
+static void want(struct fuse_conn_info *conn, unsigned capability, bool wanted)
+{
+    if (!wanted)
+        conn->want &= ~capability;
+    else if (conn->capable & capability) /* asking for one that is not there ends the session */
+        conn->want |= capability;
+}
+
+void tuning_connection(struct fuse_conn_info *conn)
+{
+    /* Sizes and times never change, so the kernel need not look for changes; volatile files, and
+     * all files of a source that changed, drop their pages when they are opened. */
+    want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
+    want(conn, FUSE_CAP_READDIRPLUS, true);
+    want(conn, FUSE_CAP_READDIRPLUS_AUTO, true);
+    want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
+    want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
+    want(conn, FUSE_CAP_ASYNC_READ, true);
+    want(conn, FUSE_CAP_ASYNC_DIO, true);
+    conn->max_background = MAX_BACKGROUND;
+}
+
+struct fuse_loop_config *tuning_loop(void)
+{
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (config == NULL)
+        return NULL;
+    fuse_loop_cfg_set_clone_fd(config, 0); /* it opens /dev/fuse later, which a sandbox forbids */
+    fuse_loop_cfg_set_max_threads(config, MAX_THREADS);
+    fuse_loop_cfg_set_idle_threads(config, MAX_IDLE_THREADS);
+    return config;
+}
