@@ -12,6 +12,12 @@
 
 typedef struct server server;
 
+typedef enum {
+    CACHE_AUTO,   /* what is right for each file */
+    CACHE_ALWAYS, /* pages stay with the kernel, from open to open */
+    CACHE_NEVER,  /* every read comes here: direct_io */
+} server_cache;
+
 typedef struct {
     bool debug; /* log every request */
     bool has_uid, has_gid;
@@ -19,7 +25,8 @@ typedef struct {
     gid_t gid;
     mode_t fmask; /* bits that files and directories are denied */
     mode_t dmask;
-    void (*ready)(void *user); /* called once, when the kernel has asked for the first time */
+    server_cache cache;
+    void (*ready)(void *user); /* called once, when the kernel has heard our first answer */
     void *user;
 } server_options;
 

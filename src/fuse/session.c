@@ -50,10 +50,7 @@ server_thread *server_thread_get(server *s, size_t size)
 
 void server_init(void *userdata, struct fuse_conn_info *conn)
 {
-    server *s = userdata;
     tuning_connection(conn);
-    if (s->options.ready != NULL)
-        s->options.ready(s->options.user);
 }
 
 server *server_new(int channel, const server_options *options)
@@ -90,6 +87,22 @@ void server_free(server *s)
     free(s);
 }
 
+/* Answers the kernel's first request, after which the mount works and has its final settings; 0, or
+ * an errno. */
+static int shake_hands(server *s)
+{
+    struct fuse_buf request = {0};
+    int n = fuse_session_receive_buf(s->session, &request);
+    while (n == -EINTR)
+        n = fuse_session_receive_buf(s->session, &request);
+    if (n > 0)
+        fuse_session_process_buf(s->session, &request);
+    free(request.mem);
+    if (n > 0 && s->options.ready != NULL)
+        s->options.ready(s->options.user);
+    return n < 0 ? -n : 0;
+}
+
 int server_run(server *s, tree *t, view_model *model, const source_set *sources)
 {
     s->tree = t;
@@ -99,7 +112,9 @@ int server_run(server *s, tree *t, view_model *model, const source_set *sources)
     struct fuse_loop_config *config = tuning_loop();
     if (s->has_told == NULL || config == NULL)
         return ENOMEM;
-    int result = fuse_session_loop_mt(s->session, config);
+    int result = -shake_hands(s);
+    if (result == 0)
+        result = fuse_session_loop_mt(s->session, config);
     fuse_loop_cfg_destroy(config);
     return result < 0 ? -result : 0;
 }

@@ -36,6 +36,10 @@ const char options_help[] =
     "  uid=N, gid=N   show this owner and group instead of those of FILE\n"
     "  fmask=M, dmask=M\n"
     "                 take these permissions away from files, directories (octal)\n"
+    "  cache=auto|always|never\n"
+    "                 let the kernel keep what was read; never: read anew each time\n"
+    "  readahead=SIZE\n"
+    "                 read so far ahead of sequential readers (root only), e.g. 1M\n"
     "  fsname=NAME    show this as the mount's source instead of FILE\n"
     "  sandbox=no     do not confine the process that reads FILE (for debugging)\n"
     "\n"
@@ -53,6 +57,8 @@ typedef enum {
     OPTION_LIST, /* text with ':' for ',' */
     OPTION_ID,
     OPTION_MASK,
+    OPTION_CACHE,
+    OPTION_SIZE, /* in KiB */
     OPTION_REFUSE,
 } option_kind;
 
@@ -76,6 +82,8 @@ static const option mount_options[] = {
     {"gid=", OPTION_ID, AT(server.gid), AT(server.has_gid)},
     {"fmask=", OPTION_MASK, AT(server.fmask), 0},
     {"dmask=", OPTION_MASK, AT(server.dmask), 0},
+    {"cache=", OPTION_CACHE, AT(server.cache), 0},
+    {"readahead=", OPTION_SIZE, AT(readahead), AT(has_readahead)},
     {"fsname=", OPTION_TEXT, AT(fsname), 0},
     {"debug", OPTION_TRUE, AT(server.debug), 0},
 
@@ -149,6 +157,33 @@ static bool parse_number(const char *word, unsigned base, guint64 max, unsigned 
     return true;
 }
 
+static const guint64 MAX_SIZE = G_GUINT64_CONSTANT(1) << 30;
+
+/* A number of bytes up to that, K, M or G behind it for KiB, MiB, GiB; rounded up to whole KiB. */
+static bool parse_size(const char *word, unsigned *kib)
+{
+    char *rest;
+    guint64 value = g_ascii_strtoull(word, &rest, 10);
+    unsigned shift = *rest == 'G' ? 30 : *rest == 'M' ? 20 : *rest == 'K' ? 10 : 0;
+    if (!g_ascii_isdigit(word[0]) || rest[shift > 0] != '\0' || value > MAX_SIZE >> shift)
+        return false;
+    *kib = (unsigned)(((value << shift) + 1023) >> 10);
+    return true;
+}
+
+static bool parse_cache(const char *word, server_cache *out)
+{
+    static const char *const words[] = {
+        [CACHE_AUTO] = "auto", [CACHE_ALWAYS] = "always", [CACHE_NEVER] = "never"};
+    for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *out = (server_cache)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static const option *find_option(const char *word)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(mount_options); i++) {
@@ -207,6 +242,15 @@ static bool set_value(options *o, const option *opt, const char *word, GError **
     case OPTION_MASK:
         if (!parse_number(value, 8, 0777, at))
             return usage(error, "the mount option %s: an octal number up to 777 is needed", word);
+        return true;
+    case OPTION_CACHE:
+        if (!parse_cache(value, at))
+            return usage(error, "the mount option %s: it is auto, always or never", word);
+        return true;
+    case OPTION_SIZE:
+        if (!parse_size(value, at))
+            return usage(error, "the mount option %s: a size like 128K or 4M is needed", word);
+        *(bool *)((char *)o + opt->has) = true;
         return true;
     case OPTION_KERNEL:
         g_string_append_c(o->kernel, ',');

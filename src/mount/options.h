@@ -22,6 +22,8 @@ typedef struct {
     char *views; /* NULL: all */
 
     bool allow_other;
+    unsigned readahead; /* KiB; 0: as the kernel has it */
+    bool has_readahead;
     char *fsname;    /* NULL: the file's path */
     GString *kernel; /* what else the mount is made with: ",noexec,noatime" */
     server_options server;

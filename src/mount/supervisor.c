@@ -30,6 +30,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { DEFAULT_READAHEAD = 1024 }; /* KiB */
+
 typedef struct {
     const options *options;
     log_sink log;
@@ -161,9 +163,28 @@ static void send_shard(supervisor *s, const message *asked)
         close(fd);
 }
 
+/* How far the kernel reads ahead of a sequential reader. Only root can set it, and only here. */
+static void set_readahead(supervisor *s)
+{
+    bool asked = s->options->has_readahead;
+    unsigned kib = asked ? s->options->readahead : DEFAULT_READAHEAD;
+    char path[64], value[16];
+    snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", s->mount.major,
+             s->mount.minor);
+    int len = snprintf(value, sizeof value, "%u", kib);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, value, (size_t)len) != len)
+        log_say(&s->log, asked ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
+                "the kernel's own read-ahead stays, since only root can set it (%s: %s)", path,
+                strerror(errno));
+    if (fd >= 0)
+        close(fd);
+}
+
 static void become_ready(supervisor *s)
 {
     s->is_ready = true;
+    set_readahead(s);
     log_pump(&s->log, s->pipe); /* what was said on the way comes before */
     log_say(&s->log, LOG_LEVEL_INFO, "%s is mounted on %s", s->options->file, s->point);
     go_to_background(s);
