@@ -51,6 +51,7 @@ static const layer_types layers[N_LAYERS] = {
 typedef struct {
     int64_t tokens;  /* 0: the small tokenizer of a llama */
     int64_t tensors; /* further ones */
+    int64_t keys;    /* likewise */
     int64_t size;    /* of a further tensor that is a hole */
 } sample_options;
 
@@ -256,6 +257,10 @@ static bool write_sample(const sample_options *options, const char *path, GError
     add_architecture(w, n_tokens);
     add_tokenizer(w, n_tokens, options->tokens > 0);
     add_remaining_types(w);
+    for (int64_t i = 0; i < options->keys; i++) {
+        g_autofree char *key = g_strdup_printf("more.%" G_GINT64_FORMAT ".key", i);
+        writer_int(w, key, PN_GGUF_UINT32, (uint64_t)i);
+    }
     /* a huge tokenizer is for its texts: its embedding stays small */
     add_tensors(w, MIN(n_tokens, 4096), options->tensors, &state);
     if (options->size == 0) {
@@ -283,6 +288,7 @@ int main(int argc, char **argv)
         {"tokens", 0, 0, G_OPTION_ARG_INT64, &options.tokens,
          "a tokenizer of N tokens and N merges", "N"},
         {"tensors", 0, 0, G_OPTION_ARG_INT64, &options.tensors, "N more tensors, small ones", "N"},
+        {"keys", 0, 0, G_OPTION_ARG_INT64, &options.keys, "N more keys, of uint32", "N"},
         {"size", 0, 0, G_OPTION_ARG_INT64, &options.size,
          "one more F16 tensor of BYTES bytes, a hole in the file", "BYTES"},
         {NULL},
@@ -292,7 +298,8 @@ int main(int argc, char **argv)
     g_option_context_set_summary(context, "Writes a small GGUF model of random weights.");
     g_option_context_add_main_entries(context, entries, NULL);
     bool ok = g_option_context_parse(context, &argc, &argv, &error);
-    if (ok && (argc != 2 || options.tokens < 0 || options.tensors < 0 || options.size < 0)) {
+    if (ok && (argc != 2 || options.tokens < 0 || options.tensors < 0 || options.keys < 0 ||
+               options.size < 0)) {
         ok = false;
         g_set_error(&error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "give one file to write, and numbers of 0 or more (see --help)");
