@@ -1,4 +1,4 @@
-# What scripts/run and scripts/test share: packages, /dev/fuse, building. To be sourced by bash.
+# What the scripts here share: packages, /dev/fuse, building. To be sourced by bash.
 # shellcheck shell=bash disable=SC2034
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -82,4 +82,14 @@ build_in() {
     cat "$log" >&2
     return 1
   }
+}
+
+# The Python packages of tests/requirements.txt, in .venv.
+make_venv() {
+  local wanted=$root/tests/requirements.txt
+  if ! cmp -s "$wanted" "$root/.venv/requirements.txt"; then
+    python3 -m venv "$root/.venv"
+    "$root/.venv/bin/pip" install -q --disable-pip-version-check -r "$wanted"
+    cp "$wanted" "$root/.venv/requirements.txt"
+  fi
 }
