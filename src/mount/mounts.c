@@ -58,7 +58,7 @@ static bool parse_line(char *line, mount_entry *out, char **point)
     if (fields[i] == NULL || fields[i + 1] == NULL)
         return false;
     g_strlcpy(out->type, fields[i + 1], sizeof out->type);
-    *point = g_steal_pointer(&fields[4]);
+    *point = g_strdup(fields[4]);
     return true;
 }
 
