@@ -92,6 +92,7 @@ static const int allowed[] = {
     SCMP_SYS(munmap),
     SCMP_SYS(mremap),
     SCMP_SYS(madvise),
+    SCMP_SYS(sysinfo), /* qsort, before it allocates */
     /* threads */
     SCMP_SYS(futex),
     SCMP_SYS(futex_time64),
@@ -159,11 +160,11 @@ static bool enter_seccomp(void)
     return error == 0;
 }
 
-/* glibc looks into /sys for the number of processors when threads compete for its arenas, unless it
- * is told how many of them there may be. */
+/* glibc opens files when threads make it create arenas (to count the processors) and shrink them
+ * (to see how memory is overcommitted). With one arena it does neither. */
 static bool settle_malloc(void)
 {
-    return mallopt(M_ARENA_MAX, 4) == 1;
+    return mallopt(M_ARENA_MAX, 1) == 1;
 }
 
 bool sandbox_enter(void)

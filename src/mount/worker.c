@@ -23,6 +23,10 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#ifdef PN_TEST_FORBIDDEN
+#include "forbidden.h"
+#endif
+
 enum { MAX_LOGGED_PROBLEMS = 20 };
 
 typedef struct {
@@ -56,6 +60,9 @@ static void on_ready(void *user)
 {
     message m = {.kind = MESSAGE_READY};
     message_send(((const worker *)user)->plan->socket, &m, -1);
+#ifdef PN_TEST_FORBIDDEN
+    forbidden_try();
+#endif
 }
 
 static void on_fuse_log(enum fuse_log_level level, const char *format, va_list args)
