@@ -345,9 +345,9 @@ static bool take_option(options *o, parsing *p, int c, char **argv, GError **err
     case ':':
         return usage(error, "%s needs a value", argv[optind - 1]);
     default:
-        if (optopt > 0 && optopt < LONG_PRINT)
-            return usage(error, "there is no option -%c", optopt);
-        return usage(error, "there is no option %s", argv[optind - 1]);
+        if (g_str_has_prefix(argv[optind - 1], "--"))
+            return usage(error, "there is no option %s", argv[optind - 1]);
+        return usage(error, "there is no option -%c", optopt);
     }
 }
 
