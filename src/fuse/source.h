@@ -14,7 +14,6 @@ typedef struct {
 typedef struct {
     source_file *files; /* one a shard */
     unsigned n;
-    const void **maps; /* the whole of each; NULL for a missing or empty one */
 } source_set;
 
 typedef enum {

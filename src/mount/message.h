@@ -26,8 +26,9 @@ typedef enum {
 
 typedef struct {
     uint32_t kind;
-    uint32_t number;         /* of a shard; the exit status of MESSAGE_REFUSED */
-    uint32_t count;          /* of shards */
+    uint32_t number; /* of a shard; in the answer 0, or 1 for a sentence why not; the exit status of
+                        MESSAGE_REFUSED */
+    uint32_t count;  /* of shards */
     char text[MESSAGE_TEXT]; /* NUL-terminated */
 } message;
 

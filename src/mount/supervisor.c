@@ -7,6 +7,7 @@
  * With -f and --print the first process is the supervisor itself. It never looks into the file. */
 #include "mount/supervisor.h"
 
+#include "gguf/split.h"
 #include "mount/check.h"
 #include "mount/log.h"
 #include "mount/message.h"
@@ -151,11 +152,11 @@ static void unmount(supervisor *s)
 /* Opens the file of a split set with this number. The worker says a number, never a path. */
 static void send_shard(supervisor *s, const message *asked)
 {
-    message m = {.kind = MESSAGE_SHARD, .number = asked->number, .count = asked->count};
+    message m = {.kind = MESSAGE_SHARD};
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = NULL;
-    g_set_error(&error, MOUNT_ERROR, MOUNT_FAILURE, "split models are not supported yet");
+    g_autofree char *path = pn_split_sibling(s->options->file, asked->number, asked->count, &error);
     int fd = path != NULL ? check_open_file(path, &error) : -1;
+    m.number = fd < 0;
     g_strlcpy(m.text, fd >= 0 ? path : error->message, sizeof m.text);
     if (!message_send(s->socket, &m, fd))
         fail(s, MOUNT_SYSTEM, "the worker is gone");

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -29,11 +30,18 @@
 
 enum { MAX_LOGGED_PROBLEMS = 20 };
 
+/* One source file. */
+typedef struct {
+    source_file file;
+    const void *map; /* the whole of it; NULL when it is empty */
+    char *name;      /* the path, for messages */
+} opened_file;
+
 typedef struct {
     const worker_plan *plan;
-    source_set sources;
-    GPtrArray *shard_names; /* what pn_gguf_source.name points to */
-    int channel;            /* the placeholder that becomes /dev/fuse */
+    GArray *opened;     /* opened_file: the one named, and the other shards as they came */
+    source_set sources; /* the same by number of shard, once that is known */
+    int channel;        /* the placeholder that becomes /dev/fuse */
     server *server;
     pn_gguf_file *gguf;
     view_model *model;
@@ -93,6 +101,11 @@ static void settle_in(const worker *w, bool prints)
     if (!prints)
         dup2(null, STDOUT_FILENO);
     dup2(w->plan->log, STDERR_FILENO);
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) { /* a set may have 65,535 */
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
     fwide(stderr, -1); /* or perror would duplicate the descriptor, which the sandbox forbids */
     if (!prints) {
         setsid();
@@ -108,39 +121,26 @@ static void settle_in(const worker *w, bool prints)
     g_log_set_default_handler(on_glib_log, NULL);
 }
 
-/* Maps one source file as number i. */
-static bool add_source(worker *w, unsigned i, int fd, GError **error)
+/* Maps a source file, and takes its descriptor over. */
+static bool add_source(worker *w, int fd, const char *name, pn_gguf_source *out, GError **error)
 {
-    source_set *set = &w->sources;
-    if (i >= set->n) {
-        set->files = g_renew(source_file, set->files, i + 1);
-        set->maps = g_renew(const void *, set->maps, i + 1);
-        for (; set->n <= i; set->n++) {
-            set->files[set->n] = (source_file){.fd = -1};
-            set->maps[set->n] = NULL;
-        }
+    opened_file one = {.file.fd = fd, .name = g_strdup(name)};
+    int e = fstat(fd, &one.file.st) < 0 ? errno : 0;
+    size_t size = (size_t)one.file.st.st_size;
+    if (e == 0 && size > 0) { /* of an empty one the parser says what it is */
+        void *map = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        e = map == MAP_FAILED ? errno : guard_add(map, size);
+        one.map = map;
     }
-    source_file *file = &set->files[i];
-    file->fd = fd;
-    if (fstat(fd, &file->st) < 0) {
-        g_set_error(error, MOUNT_ERROR, MOUNT_SYSTEM, "%s", strerror(errno));
-        return false;
-    }
-    if (file->st.st_size == 0)
-        return true; /* nothing to map: the parser has a sentence for it */
-    void *map = mmap(NULL, (size_t)file->st.st_size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    int e = map == MAP_FAILED ? errno : guard_add(map, (size_t)file->st.st_size);
     if (e != 0) {
-        g_set_error(error, MOUNT_ERROR, MOUNT_SYSTEM, "it cannot be mapped: %s", strerror(e));
+        g_set_error(error, MOUNT_ERROR, MOUNT_SYSTEM, "%s: it cannot be mapped: %s", name,
+                    strerror(e));
+        g_free(one.name);
         return false;
     }
-    set->maps[i] = map;
+    g_array_append_val(w->opened, one);
+    *out = (pn_gguf_source){one.map, size, one.name};
     return true;
-}
-
-static pn_gguf_source source_of(const worker *w, unsigned i, const char *name)
-{
-    return (pn_gguf_source){w->sources.maps[i], (uint64_t)w->sources.files[i].st.st_size, name};
 }
 
 /* The supervisor opens the other files of a split set: it builds the path, from the number. */
@@ -156,14 +156,11 @@ static bool open_shard(void *user, unsigned no, unsigned count, pn_gguf_source *
         return false;
     }
     if (fd < 0) {
-        g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE, "%s", m.text);
+        g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE, "%s%s", m.text,
+                    m.number == 0 ? ": too many files are open" : "");
         return false;
     }
-    if (!add_source(w, no, fd, error))
-        return false;
-    g_ptr_array_add(w->shard_names, g_strdup(m.text));
-    *out = source_of(w, no, g_ptr_array_index(w->shard_names, w->shard_names->len - 1));
-    return true;
+    return add_source(w, fd, m.text, out, error);
 }
 
 /* Everything that the process could do besides reading what it has, it cannot do after this. */
@@ -177,8 +174,24 @@ static void lock_down(worker *w, bool prints)
         refuse(w, MOUNT_SYSTEM, "the worker could not be confined; -o sandbox=no goes without");
 }
 
+/* The number of a shard is known by its mapping, now that the files have been parsed. */
+static void number_sources(worker *w)
+{
+    w->sources.n = w->gguf->n_shards;
+    w->sources.files = g_new0(source_file, w->sources.n);
+    for (unsigned i = 0; i < w->sources.n; i++) {
+        w->sources.files[i].fd = -1;
+        for (unsigned j = 0; j < w->opened->len; j++) {
+            const opened_file *one = &g_array_index(w->opened, opened_file, j);
+            if (w->gguf->shards[i].present && w->gguf->shards[i].data == one->map)
+                w->sources.files[i] = one->file;
+        }
+    }
+}
+
 typedef struct {
     worker *w;
+    const pn_gguf_source *named;
     mount_error status; /* with … */
     GError *error;
 } parse_call;
@@ -188,9 +201,8 @@ static int parse_run(void *arg)
     parse_call *c = arg;
     worker *w = c->w;
     const options *o = w->plan->options;
-    pn_gguf_source source = source_of(w, 0, o->file);
     pn_gguf_options parsing = {.open_shard = open_shard, .user = w, .partial = o->partial};
-    w->gguf = pn_gguf_parse(&source, &parsing, &c->error);
+    w->gguf = pn_gguf_parse(c->named, &parsing, &c->error);
     if (w->gguf == NULL)
         return 0;
     w->model = view_model_new(w->gguf);
@@ -208,7 +220,10 @@ static int problem_run(void *arg)
     for (uint64_t i = 0; i < n && i < MAX_LOGGED_PROBLEMS; i++) {
         g_string_truncate(problem, 0);
         pn_gguf_problem_text(w->gguf, i, problem);
-        log_send(LOG_LEVEL_WARNING, "%s: %s", w->plan->options->file, problem->str);
+        if (w->gguf->n_shards == 1) /* in a set the sentence names the file */
+            log_send(LOG_LEVEL_WARNING, "%s: %s", w->plan->options->file, problem->str);
+        else
+            log_send(LOG_LEVEL_WARNING, "%s", problem->str);
     }
     if (n > MAX_LOGGED_PROBLEMS)
         log_send(LOG_LEVEL_WARNING, "%s: and %" G_GUINT64_FORMAT " more, see problems.txt",
@@ -216,9 +231,9 @@ static int problem_run(void *arg)
     return 0;
 }
 
-static void parse(worker *w)
+static void parse(worker *w, const pn_gguf_source *named)
 {
-    parse_call call = {.w = w, .status = MOUNT_FAILURE};
+    parse_call call = {.w = w, .named = named, .status = MOUNT_FAILURE};
     if (guard_run(parse_run, &call) != 0) {
         g_autofree char *sentence =
             g_strdup_printf("%s: it could not be read: it shrank meanwhile, or its disk fails",
@@ -227,6 +242,7 @@ static void parse(worker *w)
     }
     if (call.error != NULL)
         refuse(w, call.status, call.error->message);
+    number_sources(w);
     guard_run(problem_run, w);
     if (w->plan->options->strict && w->gguf->n_problems > 0) {
         g_autofree char *sentence = g_strdup_printf(
@@ -273,31 +289,34 @@ static void clean_up(worker *w)
     tree_free(w->tree);
     view_model_free(w->model);
     pn_gguf_free(w->gguf);
-    for (unsigned i = 0; i < w->sources.n; i++) {
-        if (w->sources.maps[i] != NULL)
-            munmap((void *)w->sources.maps[i], (size_t)w->sources.files[i].st.st_size);
+    for (unsigned i = 0; i < w->opened->len; i++) {
+        opened_file *one = &g_array_index(w->opened, opened_file, i);
+        if (one->map != NULL)
+            munmap((void *)one->map, (size_t)one->file.st.st_size);
+        g_free(one->name);
     }
-    g_ptr_array_free(w->shard_names, TRUE);
+    g_array_free(w->opened, TRUE);
     g_free(w->sources.files);
-    g_free(w->sources.maps);
 }
 
 G_NORETURN void worker_main(const worker_plan *plan)
 {
     const options *o = plan->options;
     bool prints = o->action == ACTION_PRINT;
-    worker w = {.plan = plan, .channel = -1, .shard_names = g_ptr_array_new_with_free_func(g_free)};
+    worker w = {
+        .plan = plan, .channel = -1, .opened = g_array_new(FALSE, FALSE, sizeof(opened_file))};
     settle_in(&w, prints);
 
     g_autoptr(GError) error = NULL;
     int e = guard_install();
     if (e != 0)
         refuse(&w, MOUNT_SYSTEM, strerror(e));
-    if (!add_source(&w, 0, plan->source, &error)) {
-        g_autofree char *sentence = g_strdup_printf("%s: %s", o->file, error->message);
-        refuse(&w, MOUNT_FAILURE, sentence);
-    }
+    pn_gguf_source named;
+    if (!add_source(&w, plan->source, o->file, &named, &error))
+        refuse(&w, MOUNT_FAILURE, error->message);
     w.channel = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (w.channel < 0)
+        refuse(&w, MOUNT_SYSTEM, "too many files are open");
     if (!prints) {
         server_options serving = o->server;
         serving.ready = on_ready;
@@ -307,7 +326,7 @@ G_NORETURN void worker_main(const worker_plan *plan)
             refuse(&w, MOUNT_SYSTEM, "the session could not be made");
     }
     lock_down(&w, prints);
-    parse(&w);
+    parse(&w, &named);
     int status = prints ? print(&w) : serve(&w);
     clean_up(&w);
     exit(status);
