@@ -8,7 +8,7 @@ import pytest
 
 import mounting
 
-LIMIT = 90  # seconds a test may take
+LIMIT = 90  # seconds a test may take; @pytest.mark.limit(SECONDS) for another number
 
 
 @pytest.fixture(scope="session")
@@ -74,16 +74,18 @@ def shown(lasting, sample):
 
 
 @pytest.fixture(autouse=True)
-def watchdog(folder):
+def watchdog(request, folder):
     """Past the limit, every mount is killed: whoever waits for one wakes up with an error."""
+    mark = request.node.get_closest_marker("limit")
+    limit = mark.args[0] if mark else LIMIT
     late = threading.Event()
 
     def bark():
         late.set()
         mounting.clear_below(folder)
 
-    timer = threading.Timer(LIMIT, bark)
+    timer = threading.Timer(limit, bark)
     timer.start()
     yield
     timer.cancel()
-    assert not late.is_set(), f"longer than {LIMIT} s: its mounts were killed"
+    assert not late.is_set(), f"longer than {limit} s: its mounts were killed"

@@ -70,6 +70,13 @@ def model(request):
     return request.getfixturevalue(request.param) if known else request.param
 
 
+def pytest_collection_modifyitems(items):
+    """Large models take their time."""
+    for item in items:
+        if item.path.parent == pathlib.Path(__file__).parent:
+            item.add_marker(pytest.mark.limit(600))
+
+
 @pytest.fixture
 def report(capsys):
     """Prints a line that scripts/test passes on."""
