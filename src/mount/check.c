@@ -73,12 +73,6 @@ int check_open_file(const char *path, GError **error)
     return fd;
 }
 
-static bool is_dead(const char *dir)
-{
-    struct statfs st; /* stat may be answered from the cache, statfs never is */
-    return statfs(dir, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
-}
-
 static void warn_of_contents(const char *dir, log_sink *log)
 {
     DIR *d = opendir(dir);
@@ -141,7 +135,7 @@ static bool check_place(const char *dir, GError **error)
 
 char *check_mount_point(const char *dir, log_sink *log, GError **error)
 {
-    if (is_dead(dir)) {
+    if (mounts_is_dead(dir)) {
         fail(error, dir, ENOTCONN);
         return NULL;
     }

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +30,32 @@ static int64_t mount_id_of(int fd)
         return -1;
     const char *field = strstr(text, "mnt_id:");
     return field != NULL ? g_ascii_strtoll(field + strlen("mnt_id:"), NULL, 10) : -1;
+}
+
+/* Since Linux 6.8 a mount has a number that is never used again, and can be asked for by it: newer
+ * than the headers that this is built with. */
+enum { MOUNT_ID_UNIQUE = 0x4000, SYSCALL_STATMOUNT = 457, STATMOUNT_BASIC = 2 };
+
+static uint64_t unique_id_of(int fd)
+{
+    struct statx st;
+    bool known = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, MOUNT_ID_UNIQUE, &st) == 0 &&
+                 (st.stx_mask & MOUNT_ID_UNIQUE) != 0;
+    return known ? st.stx_mnt_id : 0;
+}
+
+/* Whether it is there; an errno when the kernel cannot tell. */
+static int find_unique(uint64_t unique, bool *is_there)
+{
+    const struct {
+        uint32_t size, spare;
+        uint64_t id, asked;
+    } request = {sizeof request, 0, unique, STATMOUNT_BASIC};
+    uint64_t answer[128]; /* a struct statmount */
+    if (unique == 0)
+        return ENODATA;
+    *is_there = syscall(SYSCALL_STATMOUNT, &request, answer, sizeof answer, 0) == 0;
+    return *is_there || errno == ENOENT ? 0 : errno;
 }
 
 /* Undoes the octal escapes of the table, in place. */
@@ -88,20 +117,37 @@ int mounts_at(const char *dir, mount_entry *out)
     if (fd < 0)
         return errno;
     int64_t id = mount_id_of(fd);
+    uint64_t unique = unique_id_of(fd);
     close(fd);
     g_autofree char *point = NULL;
     if (id < 0 || !find_id(id, out, &point))
         return ENODATA;
     out->is_root = strcmp(point, dir) == 0;
+    out->unique = unique;
     return 0;
 }
 
 bool mounts_exists(const mount_entry *entry)
 {
     mount_entry now = {0};
+    bool is_there;
+    if (find_unique(entry->unique, &is_there) == 0)
+        return is_there;
     if (access("/proc/self/mountinfo", R_OK) != 0)
         return true;
     return find_id(entry->id, &now, NULL) && now.major == entry->major && now.minor == entry->minor;
+}
+
+bool mounts_is_dead(const char *dir)
+{
+    struct statfs st; /* stat may be answered from the cache, statfs never is */
+    return statfs(dir, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
+bool mounts_is_successor(const char *dir, const mount_entry *entry)
+{
+    mount_entry now;
+    return mounts_at(dir, &now) == 0 && now.id == entry->id && !mounts_is_dead(dir);
 }
 
 /* As an ordinary user: fusermount3 is set-uid root, and checks on its own whose the mount is. */
