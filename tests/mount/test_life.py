@@ -124,6 +124,17 @@ def test_two_mounts_of_one_file(mounted, sample):
     assert (second / F32).read_bytes()
 
 
+def test_mounted_again_at_once(own, sample):
+    """The end of one mount does no harm to the next, which the kernel gives the same numbers."""
+    point = own / "point"
+    point.mkdir()
+    for _ in range(60):
+        started = mount_gguf(sample, point)
+        assert started.returncode == 0, started.stderr
+        ended = run("umount", point) if IS_ROOT else run("fusermount3", "-u", point)
+        assert ended.returncode == 0, ended.stderr
+
+
 def test_started_in_a_pipe(own, sample):
     """The background process keeps nobody's stdout open, nor a descriptor it inherited."""
     point = own / "point"
