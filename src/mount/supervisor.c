@@ -290,8 +290,8 @@ static int finish(supervisor *s)
 {
     bool killed = WIFSIGNALED(s->wait_status);
     int status = killed ? MOUNT_SYSTEM : WEXITSTATUS(s->wait_status);
-    bool was_left = s->is_mounted && mounts_exists(&s->mount) &&
-                    !mounts_is_successor(s->point, &s->mount);
+    bool was_left =
+        s->is_mounted && mounts_exists(&s->mount) && !mounts_is_successor(s->point, &s->mount);
     if (was_left)
         unmount(s);
     if (s->status != 0)
