@@ -5,8 +5,8 @@
 #include "gguf/parser.h"
 
 /* Ids of types collide between programs, so a size from our table is a claim. Where tensors of a
- * type never end where the next begins, and one other size of a block explains them all, that size
- * is the truth and ours is not. */
+ * type never end where the next begins, and one other size of a block, not above that of float32,
+ * explains them all, that size is the truth and ours is not. */
 typedef struct {
     bool is_confirmed; /* a tensor of this type ends where the next begins, but for padding */
     bool is_seen;
@@ -89,9 +89,9 @@ static void gather_evidence(layout *l)
             continue;
         }
         uint64_t n_blocks = nbytes / traits->block_bytes;
-        uint64_t padding = MIN(l->shard->alignment - 1, room);
-        uint64_t least = (room - padding + n_blocks - 1) / n_blocks;
-        uint64_t most = room / n_blocks;
+        uint64_t least_room = room - MIN(l->shard->alignment - 1, room);
+        uint64_t least = least_room / n_blocks + (least_room % n_blocks != 0);
+        uint64_t most = MIN(room / n_blocks, traits->block_elems * sizeof(float));
         e->least = e->is_seen ? MAX(e->least, least) : MAX(least, 1);
         e->most = e->is_seen ? MIN(e->most, most) : most;
         e->is_seen = true;

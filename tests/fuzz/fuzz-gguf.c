@@ -1,6 +1,7 @@
 /* The parser: any bytes are a model of which the tables are true, or are refused with a
- * sentence. */
+ * sentence; and it can be written as one file, whatever version and byte order it is of. */
 #include "check-model.h"
+#include "check-writing.h"
 #include "mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -10,10 +11,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autoptr(pn_gguf_file) file = pn_gguf_parse(&source, NULL, &error);
 
     g_assert_true((file == NULL) == (error != NULL));
-    if (file != NULL)
-        check_model(file);
-    else
+    if (file == NULL) {
         check_sentence(error->message);
+        return 0;
+    }
+    check_model(file);
+    check_writing(file);
     return 0;
 }
 

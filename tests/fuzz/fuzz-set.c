@@ -1,8 +1,10 @@
-/* Split sets: several files cut out of one input, one of which is named and asks for the others. */
+/* Split sets: several files cut out of one input, one of which is named and asks for the others.
+ * What is a model can be written as one file. */
 #include <string.h>
 
 #include "check-model.h"
 #include "check-tree.h"
+#include "check-writing.h"
 #include "generate.h"
 #include "mutate.h"
 
@@ -66,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_model(file);
     check_tree(file, &dice);
+    check_writing(file);
     return 0;
 }
 
