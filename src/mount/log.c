@@ -14,6 +14,7 @@
 enum {
     MAX_LINES = 200, /* of the worker, in … */
     WINDOW = 60 * G_USEC_PER_SEC,
+    MAX_TURNS = 64,  /* of reading at a time: more than a pipe holds */
     MAX_SENT = 2000, /* bytes of a line; less than PIPE_BUF, so lines do not mix */
 };
 
@@ -111,8 +112,9 @@ static void end_line(log_sink *log)
 bool log_pump(log_sink *log, int fd)
 {
     char chunk[4096];
-    ssize_t n;
-    while ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR)) {
+    ssize_t n = 1;
+    for (int turn = 0; turn < MAX_TURNS && (n > 0 || (n < 0 && errno == EINTR)); turn++) {
+        n = read(fd, chunk, sizeof chunk);
         for (ssize_t i = 0; i < n; i++) {
             if (chunk[i] == '\n')
                 end_line(log);

@@ -28,7 +28,7 @@ bool message_send(int socket, const message *m, int fd)
         memcpy(CMSG_DATA(cmsg), &fd, sizeof fd);
     }
     ssize_t n;
-    while ((n = sendmsg(socket, &header, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+    while ((n = sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && errno == EINTR)
         continue;
     return n == (ssize_t)len;
 }

@@ -32,7 +32,7 @@ typedef struct {
     char text[MESSAGE_TEXT]; /* NUL-terminated */
 } message;
 
-/* fd travels along; -1: none. false with errno when the other side is gone. */
+/* fd travels along; -1: none. Never waits. false when the other side is gone, or takes nothing. */
 bool message_send(int socket, const message *m, int fd);
 
 typedef enum { MESSAGE_CAME, MESSAGE_NONE, MESSAGE_END } message_result;

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -116,17 +117,29 @@ static const int allowed[] = {
     SCMP_SYS(getrandom),
 };
 
-/* Memory never becomes code; a new task is a thread. */
+/* The calls that are allowed with some arguments only: memory never becomes code, a new task is a
+ * thread, and a thread may get a name. */
 static int add_conditions(scmp_filter_ctx filter)
 {
-    const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
-    const struct scmp_arg_cmp thread =
-        SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_VM | CLONE_THREAD, CLONE_VM | CLONE_THREAD);
-    int error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, no_exec);
-    if (error == 0)
-        error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec);
-    if (error == 0)
-        error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, thread);
+    const scmp_datum_t thread_flags = CLONE_VM | CLONE_THREAD;
+#ifdef __s390x__
+    const unsigned flags_at = 1;
+#else
+    const unsigned flags_at = 0;
+#endif
+    const struct {
+        int call;
+        struct scmp_arg_cmp when;
+    } rules[] = {
+        {SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)},
+        {SCMP_SYS(mmap2), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)},
+        {SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)},
+        {SCMP_SYS(clone), {flags_at, SCMP_CMP_MASKED_EQ, thread_flags, thread_flags}},
+        {SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0)},
+    };
+    int error = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(rules) && error == 0; i++)
+        error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rules[i].call, 1, &rules[i].when);
     /* Its arguments are in memory, where a filter cannot look; glibc falls back to clone. */
     if (error == 0)
         error = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);

@@ -33,6 +33,8 @@
 
 enum { DEFAULT_READAHEAD = 1024 }; /* KiB */
 
+enum { MAX_AT_A_TIME = 64 }; /* messages: then signals have their turn */
+
 typedef struct {
     const options *options;
     log_sink log;
@@ -45,7 +47,8 @@ typedef struct {
     pid_t worker;
     bool is_over; /* the worker has ended, with … */
     int wait_status;
-    bool is_mounted; /* as … */
+    bool is_handed_over; /* the device, to the worker */
+    bool is_mounted;     /* as … */
     mount_entry mount;
     bool is_ready;
     bool is_stopping; /* a signal has been obeyed */
@@ -129,6 +132,7 @@ static void mount_for_worker(supervisor *s)
     }
     if (mounts_at(s->point, &s->mount) == 0 && s->mount.is_root)
         s->is_mounted = true;
+    s->is_handed_over = true;
     message m = {.kind = MESSAGE_DEVICE};
     if (!message_send(s->socket, &m, device))
         fail(s, MOUNT_SYSTEM, "the worker is gone");
@@ -201,7 +205,7 @@ static void close_socket(supervisor *s)
 /* Each message makes sense once and in order; anything else is a worker gone wrong. */
 static void take_message(supervisor *s, const message *m)
 {
-    bool is_new = !s->is_mounted && s->status == 0;
+    bool is_new = !s->is_handed_over && s->status == 0;
     if (m->kind == MESSAGE_SHARD && is_new) {
         send_shard(s, m);
     } else if (m->kind == MESSAGE_REFUSED && !s->is_ready) {
@@ -211,7 +215,7 @@ static void take_message(supervisor *s, const message *m)
              "%s", m->text);
     } else if (m->kind == MESSAGE_PARSED && is_new && s->options->action == ACTION_MOUNT) {
         mount_for_worker(s);
-    } else if (m->kind == MESSAGE_READY && s->is_mounted && !s->is_ready) {
+    } else if (m->kind == MESSAGE_READY && s->is_handed_over && !s->is_ready) {
         become_ready(s);
     } else {
         kill(s->worker, SIGKILL);
@@ -225,7 +229,7 @@ static void take_messages(supervisor *s)
 {
     message m;
     message_result result = MESSAGE_CAME;
-    while (s->socket >= 0 && result == MESSAGE_CAME) {
+    for (int i = 0; i < MAX_AT_A_TIME && s->socket >= 0 && result == MESSAGE_CAME; i++) {
         result = message_receive(s->socket, &m, NULL, false);
         if (result == MESSAGE_CAME)
             take_message(s, &m);
