@@ -13,6 +13,19 @@ die() {
   exit 1
 }
 
+# Runs a command, whose output is shown only when it fails.
+quietly() {
+  local log
+  log=$(mktemp)
+  if "$@" >"$log" 2>&1; then
+    rm -f "$log"
+  else
+    cat "$log" >&2
+    rm -f "$log"
+    return 1
+  fi
+}
+
 # Runs a command as root, through sudo where needed.
 as_root() {
   if [ "$(id -u)" = 0 ]; then
@@ -41,9 +54,9 @@ need_packages() {
   [ ${#missing[@]} -gt 0 ] || return 0
 
   say "installing ${missing[*]}"
-  as_root apt-get update -qq >&2 || die "apt-get update failed: is there a network, and are you root or in sudo's list?"
-  as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2 ||
+  quietly as_root apt-get update -qq || die "apt-get update failed: is there a network, and are you root or in sudo's list?"
+  quietly as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
     die "apt-get could not install ${missing[*]}"
 }
 
@@ -68,28 +81,21 @@ need_fuse() {
   fi
 }
 
-# build_in DIR MESON_ARGUMENT…: configures where needed, and builds. Silent when all is well.
-build_in() {
-  local dir=$1 log=$1/build.log
+configure_and_compile() {
+  local dir=$1
   shift
+  if ! [ -f "$dir/build.ninja" ]; then
+    meson setup "$dir" "$root" "$@" || return 1
+  fi
+  ninja -C "$dir"
+}
+
+# build_in DIR MESON_ARGUMENT…: configures where needed, and builds; one at a time in a folder.
+build_in() {
+  local dir=$1
   mkdir -p "$dir"
   (
     flock 9
-    if ! [ -f "$dir/build.ninja" ]; then
-      meson setup "$dir" "$root" "$@" >"$log" 2>&1
-    fi && ninja -C "$dir" >"$log" 2>&1
-  ) 9>"$dir/.lock" || {
-    cat "$log" >&2
-    return 1
-  }
-}
-
-# The Python packages of tests/requirements.txt, in .venv.
-make_venv() {
-  local wanted=$root/tests/requirements.txt
-  if ! cmp -s "$wanted" "$root/.venv/requirements.txt"; then
-    python3 -m venv "$root/.venv"
-    "$root/.venv/bin/pip" install -q --disable-pip-version-check -r "$wanted"
-    cp "$wanted" "$root/.venv/requirements.txt"
-  fi
+    quietly configure_and_compile "$@"
+  ) 9>"$dir/.lock"
 }
