@@ -99,3 +99,12 @@ build_in() {
     quietly configure_and_compile "$@"
   ) 9>"$dir/.lock"
 }
+
+# The Python packages of tests/requirements.txt, in .venv.
+make_venv() {
+  local wanted=$root/tests/requirements.txt
+  cmp -s "$wanted" "$root/.venv/requirements.txt" ||
+    { python3 -m venv "$root/.venv" &&
+      "$root/.venv/bin/pip" install -q --disable-pip-version-check -r "$wanted" &&
+      cp "$wanted" "$root/.venv/requirements.txt"; }
+}
