@@ -162,15 +162,15 @@ static void tell_change(server *s, unsigned shard, source_change change)
     view_model_note(s->model, sentence->str);
 }
 
+/* Whether the source may hold other bytes than when it was mounted. */
 static bool is_source_changed(server *s)
 {
     bool changed = false;
     for (unsigned i = 0; i < s->sources->n; i++) {
         source_change change = source_compare(&s->sources->files[i]);
-        if (change != SOURCE_SAME) {
+        if (change == SOURCE_GONE || change == SOURCE_CHANGED)
             tell_change(s, i, change);
-            changed = true;
-        }
+        changed = changed || change != SOURCE_SAME;
     }
     return changed;
 }

@@ -1,6 +1,8 @@
 /* Comparing the source files with what they were. */
 #include "fuse/source.h"
 
+#include <unistd.h>
+
 static bool same_time(const struct timespec *a, const struct timespec *b)
 {
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
@@ -12,7 +14,7 @@ source_change source_compare(const source_file *file)
     if (file->fd < 0)
         return SOURCE_SAME;
     if (fstat(file->fd, &now) < 0)
-        return SOURCE_CHANGED;
+        return source_size_now(file) == (uint64_t)file->st.st_size ? SOURCE_UNSEEN : SOURCE_CHANGED;
     bool same_content =
         now.st_size == file->st.st_size && same_time(&now.st_mtim, &file->st.st_mtim);
     if (same_content && same_time(&now.st_ctim, &file->st.st_ctim))
@@ -23,7 +25,12 @@ source_change source_compare(const source_file *file)
 uint64_t source_size_now(const source_file *file)
 {
     struct stat now;
-    return file->fd >= 0 && fstat(file->fd, &now) == 0 ? (uint64_t)now.st_size : 0;
+    if (file->fd < 0)
+        return 0;
+    if (fstat(file->fd, &now) == 0)
+        return (uint64_t)now.st_size;
+    off_t end = lseek(file->fd, 0, SEEK_END);
+    return end > 0 ? (uint64_t)end : 0;
 }
 
 bool source_is_shorter(const source_set *set)

@@ -18,6 +18,7 @@ typedef struct {
 
 typedef enum {
     SOURCE_SAME,
+    SOURCE_UNSEEN,  /* as long as it was, and more cannot be seen (source_size_now) */
     SOURCE_GONE,    /* deleted or replaced by another: what we hold is as it was */
     SOURCE_CHANGED, /* rewritten, cut, appended to */
 } source_change;
@@ -25,7 +26,9 @@ typedef enum {
 /* What became of a file since. */
 source_change source_compare(const source_file *file);
 
-/* Its size now; 0 when that cannot be had. */
+/* Its size now; 0 when that cannot be had. Some file systems (FUSE without allow_other, NFS that
+ * trusts no root) let the worker read what was opened for it, but tell nothing more than the size.
+ */
 uint64_t source_size_now(const source_file *file);
 
 /* Whether any file is shorter than it was. */

@@ -88,6 +88,8 @@ static const int allowed[] = {
     SCMP_SYS(newfstatat),
     SCMP_SYS(fstatat64),
     SCMP_SYS(fstat64),
+    SCMP_SYS(lseek), /* … and the size where fstat is denied */
+    SCMP_SYS(_llseek),
     /* memory */
     SCMP_SYS(brk),
     SCMP_SYS(munmap),

@@ -186,6 +186,12 @@ static void number_sources(worker *w)
             if (w->gguf->shards[i].present && w->gguf->shards[i].data == one->map)
                 w->sources.files[i] = one->file;
         }
+        if (source_compare(&w->sources.files[i]) == SOURCE_UNSEEN)
+            log_send(
+                LOG_LEVEL_INFO,
+                "%s: its file system does not tell when it changes, so what is read is not kept "
+                "from one opening to the next",
+                pn_gguf_shard_name(w->gguf, i));
     }
 }
 
