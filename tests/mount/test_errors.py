@@ -16,16 +16,20 @@ def point(own):
     return point
 
 
+def mounts_below(folder):
+    return [mount for mount in mounts() if mount[0].startswith(f"{folder}/")]
+
+
 def refused(source, point, *words):
     """Mounting is refused in one sentence that has the words; returns the exit status."""
-    before = mounts()
+    before = mounts_below(point.parent)
     done = mount_gguf(source, point)
     assert done.returncode != 0 and done.stdout == ""
     lines = done.stderr.splitlines()
     assert len(lines) == 1 and lines[0].startswith("mount.gguf: "), done.stderr
     for word in words:
         assert word.lower() in lines[0].lower(), lines[0]
-    assert mounts() == before
+    assert mounts_below(point.parent) == before
     assert not processes_of(str(point))
     return done.returncode
 
