@@ -6,12 +6,14 @@
 /* Dequantizes n whole little-endian blocks at src (any alignment) to dst (aligned for float). */
 typedef void (*quant_kernel)(const void *src, float *dst, size_t n);
 
-/* What a row is multiplied by: x, and its sums over groups of 16 and 32, which are what an offset
- * common to a group is multiplied by. */
+/* What a row is multiplied by: x, its sums over groups of 16 and 32, which are what an offset
+ * common to a group is multiplied by, and x in the order in which 32 codes are best unpacked:
+ * shuffled[32i + 8j + 4h + k] is x[32i + 16h + 4j + k] * 2^-24. */
 typedef struct {
     const float *x;
     const float *sum16;
     const float *sum32;
+    const float *shuffled;
 } quant_input;
 
 /* The dot product of n blocks with as many elements of x, in float32. */

@@ -9,7 +9,8 @@
 #include <pthread.h>
 
 enum {
-    STRIP = 16384, /* columns taken at a time: their x stays in a cache, their sums fit the stack */
+    STRIP = 8192, /* columns taken at a time: their x stays in a cache, and what is made of it fits
+                     the stack */
     MAX_THREADS = 256,
 };
 
@@ -60,6 +61,16 @@ static void sum_groups(const float *values, size_t n, size_t group, float *sums)
     }
 }
 
+static void shuffle(const float *x, size_t n, float *shuffled)
+{
+    for (size_t i = 0; i + 32 <= n; i += 32)
+        for (size_t j = 0; j < 4; j++)
+            for (size_t k = 0; k < 4; k++) {
+                shuffled[i + 8 * j + k] = x[i + 4 * j + k] * 0x1p-24f;
+                shuffled[i + 8 * j + 4 + k] = x[i + 16 + 4 * j + k] * 0x1p-24f;
+            }
+}
+
 /* One thread's part of the product. */
 typedef struct {
     const pn_qweight *w;
@@ -76,16 +87,17 @@ static void *multiply_rows(void *data)
     const rows_job *job = data;
     const pn_quant_traits *traits = &job->type->traits;
     const size_t cols = (size_t)job->w->cols;
-    float sum16[STRIP / 16], sum32[STRIP / 32];
+    float sum16[STRIP / 16], sum32[STRIP / 32], shuffled[STRIP];
 
     for (int r = job->first_row; r < job->end_row; r++)
         job->y[r] = 0;
     for (size_t col = 0; col < cols; col += STRIP) {
         const size_t n = cols - col < STRIP ? cols - col : STRIP;
         const size_t first_byte = col / traits->block_elems * traits->block_bytes;
-        const quant_input x = {job->x + col, sum16, sum32};
+        const quant_input x = {job->x + col, sum16, sum32, shuffled};
         sum_groups(x.x, n, 16, sum16);
         sum_groups(x.x, n, 32, sum32);
+        shuffle(x.x, n, shuffled);
         const uint8_t *row =
             (const uint8_t *)job->w->data + (size_t)job->first_row * job->w->row_stride;
         for (int r = job->first_row; r < job->end_row; r++, row += job->w->row_stride)

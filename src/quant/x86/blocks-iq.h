@@ -34,8 +34,8 @@ INLINE void iq2_scales(const uint8_t scales[8], float d, float scale[16])
 {
     __m128i in_order = nibbles_in_order(scales);
     __m128i upper = _mm_srli_si128(in_order, 8);
-    _mm256_storeu_ps(scale, half_scaled(_mm256_cvtepu8_epi32(in_order), d, 0.25f));
-    _mm256_storeu_ps(scale + 8, half_scaled(_mm256_cvtepu8_epi32(upper), d, 0.25f));
+    to_memory(scale, half_scaled(_mm256_cvtepu8_epi32(in_order), d, 0.25f));
+    to_memory(scale + 8, half_scaled(_mm256_cvtepu8_epi32(upper), d, 0.25f));
 }
 
 INLINE void iq2_xxs(const block_iq2_xxs *b, sink *s)
@@ -47,8 +47,8 @@ INLINE void iq2_xxs(const block_iq2_xxs *b, sink *s)
     __m256i sas = _mm256_permute4x64_epi64(_mm256_castps_si256(pairs), _MM_SHUFFLE(3, 1, 2, 0));
     float scale[8];
     uint32_t signs[8];
-    _mm256_storeu_ps(scale, half_scaled(_mm256_srli_epi32(sas, 28), f16(b->d), 0.25f));
-    _mm256_storeu_si256((__m256i *)signs, signs_of_28_bits(sas));
+    to_memory(scale, half_scaled(_mm256_srli_epi32(sas, 28), f16(b->d), 0.25f));
+    integers_to_memory(signs, signs_of_28_bits(sas));
 
     UNROLLED
     for (int i = 0; i < 8; i++) {
@@ -63,8 +63,8 @@ INLINE void join_indices(__m256i low, __m256i high, uint16_t out[32])
 {
     __m256i a = _mm256_unpacklo_epi8(low, high); /* 0 to 7, 16 to 23 */
     __m256i b = _mm256_unpackhi_epi8(low, high);
-    _mm256_storeu_si256((__m256i *)out, _mm256_permute2x128_si256(a, b, 0x20));
-    _mm256_storeu_si256((__m256i *)(out + 16), _mm256_permute2x128_si256(a, b, 0x31));
+    integers_to_memory(out, _mm256_permute2x128_si256(a, b, 0x20));
+    integers_to_memory(out + 16, _mm256_permute2x128_si256(a, b, 0x31));
 }
 
 INLINE void iq2_xs(const block_iq2_xs *b, sink *s)
@@ -75,7 +75,7 @@ INLINE void iq2_xs(const block_iq2_xs *b, sink *s)
     uint32_t signs[8];
     iq2_scales(b->scales, f16(b->d), scale);
     seven = _mm256_permute4x64_epi64(seven, _MM_SHUFFLE(3, 1, 2, 0));
-    _mm256_storeu_si256((__m256i *)signs, even_signs(seven));
+    integers_to_memory(signs, even_signs(seven));
 
     UNROLLED
     for (int i = 0; i < 8; i++) {
@@ -112,8 +112,8 @@ INLINE void iq3_xxs(const block_iq3_xxs *b, sink *s)
     const __m256i sas = load32(b->sas);
     float scale[8];
     uint32_t signs[8];
-    _mm256_storeu_ps(scale, half_scaled(_mm256_srli_epi32(sas, 28), f16(b->d), 0.5f));
-    _mm256_storeu_si256((__m256i *)signs, signs_of_28_bits(sas));
+    to_memory(scale, half_scaled(_mm256_srli_epi32(sas, 28), f16(b->d), 0.5f));
+    integers_to_memory(signs, signs_of_28_bits(sas));
 
     UNROLLED
     for (int i = 0; i < 8; i++) {
@@ -128,7 +128,7 @@ INLINE void iq3_s(const block_iq3_s *b, sink *s)
     __m256i scales = _mm256_srlv_epi32(_mm256_set1_epi32((int)u32_at(b->scales)), shifts);
     float scale[8];
     scales = _mm256_and_si256(scales, _mm256_set1_epi32(15));
-    _mm256_storeu_ps(scale, odd_scaled(scales, f16(b->d), 1));
+    to_memory(scale, odd_scaled(scales, f16(b->d), 1));
 
     uint16_t index[64];
     const __m256i one = _mm256_set1_epi8(1);
@@ -154,7 +154,7 @@ INLINE void iq1_s(const block_iq1_s *b, sink *s)
     const __m256i words = _mm256_cvtepu16_epi32(load16(b->qh));
     __m256i scales = _mm256_and_si256(_mm256_srli_epi32(words, 12), _mm256_set1_epi32(7));
     float scale[8];
-    _mm256_storeu_ps(scale, odd_scaled(scales, f16(b->d), 0.125f));
+    to_memory(scale, odd_scaled(scales, f16(b->d), 0.125f));
 
     UNROLLED
     for (int i = 0; i < 8; i++) {
@@ -185,7 +185,7 @@ INLINE void iq1_m(const block_iq1_m *b, sink *s)
         __m256i scales = _mm256_castps_si256(_mm256_shuffle_ps(
             _mm256_castsi256_ps(low7), _mm256_castsi256_ps(high7), _MM_SHUFFLE(2, 0, 2, 0)));
         scales = _mm256_permute4x64_epi64(scales, _MM_SHUFFLE(3, 1, 2, 0));
-        _mm256_storeu_ps(scale + 8 * i, odd_scaled(scales, _cvtsh_ss(d), 0.125f));
+        to_memory(scale + 8 * i, odd_scaled(scales, _cvtsh_ss(d), 0.125f));
     }
 
     UNROLLED

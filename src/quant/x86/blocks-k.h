@@ -13,6 +13,7 @@ INLINE void q2_k(const block_q2_k *b, sink *s)
     const __m128i nibble = _mm_set1_epi8(15);
     scale_i8x16(_mm_and_si128(scales, nibble), f16(b->d), scale);
     scale_i8x16(_mm_and_si128(_mm_srli_epi16(scales, 4), nibble), -f16(b->dmin), offset);
+    all_offsets(s, offset, 16);
 
     UNROLLED
     for (int i = 0; i < 8; i++) {
@@ -41,7 +42,7 @@ INLINE void q3_k(const block_q3_k *b, sink *s)
     UNROLLED
     for (int i = 0; i < 8; i++) {
         __m256i q = bit_field(load32(b->qs + i / 4 * 32), 2 * (i % 4), 2);
-        q = _mm256_or_si256(q, move_bit(third, i, 2));
+        q = _mm256_or_si256(q, move_bits(third, i, 1, 2));
         put16x2(s, _mm256_sub_epi8(q, _mm256_set1_epi8(4)), scale + 2 * i);
     }
 }
@@ -55,32 +56,32 @@ INLINE void q4_k_scales(const uint8_t packed[12], float d, float dmin, float sca
     __m128i scales = _mm_setr_epi32((int)(a & six), (int)((c & low) | (a >> 6 & high) << 4), 0, 0);
     __m128i mins =
         _mm_setr_epi32((int)(b & six), (int)((c >> 4 & low) | (b >> 6 & high) << 4), 0, 0);
-    _mm256_storeu_ps(scale, scaled(_mm256_cvtepu8_epi32(scales), d));
-    _mm256_storeu_ps(offset, scaled(_mm256_cvtepu8_epi32(mins), -dmin));
+    to_memory(scale, scaled(_mm256_cvtepu8_epi32(scales), d));
+    to_memory(offset, scaled(_mm256_cvtepu8_epi32(mins), -dmin));
 }
 
 INLINE void q4_k(const block_q4_k *b, sink *s)
 {
     float scale[8], offset[8];
     q4_k_scales(b->scales, f16(b->d), f16(b->dmin), scale, offset);
+    all_offsets(s, offset, 8);
 
     UNROLLED
-    for (int i = 0; i < 8; i++) {
-        __m256i q = bit_field(load32(b->qs + i / 2 * 32), 4 * (i % 2), 4);
-        put32_plus(s, q, scale[i], offset[i]);
-    }
+    for (int i = 0; i < 4; i++)
+        put_nibbles_plus(s, b->qs + 32 * i, scale + 2 * i, offset + 2 * i);
 }
 
 INLINE void q5_k(const block_q5_k *b, sink *s)
 {
     float scale[8], offset[8];
     q4_k_scales(b->scales, f16(b->d), f16(b->dmin), scale, offset);
+    all_offsets(s, offset, 8);
 
     const __m256i fifth = load32(b->qh);
     UNROLLED
     for (int i = 0; i < 8; i++) {
         __m256i q = bit_field(load32(b->qs + i / 2 * 32), 4 * (i % 2), 4);
-        put32_plus(s, _mm256_or_si256(q, move_bit(fifth, i, 4)), scale[i], offset[i]);
+        put32_plus(s, _mm256_or_si256(q, move_bits(fifth, i, 1, 4)), scale[i], offset[i]);
     }
 }
 
@@ -92,8 +93,8 @@ INLINE void q6_k(const block_q6_k *b, sink *s)
     UNROLLED
     for (int i = 0; i < 8; i++) {
         __m256i low = bit_field(load32(b->ql + i / 4 * 64 + i % 2 * 32), i % 4 / 2 * 4, 4);
-        __m256i high = bit_field(load32(b->qh + i / 4 * 32), 2 * (i % 4), 2);
-        __m256i q = _mm256_or_si256(low, _mm256_slli_epi16(high, 4));
+        __m256i high = move_bits(load32(b->qh + i / 4 * 32), 2 * (i % 4), 2, 4);
+        __m256i q = _mm256_or_si256(low, high);
         put16x2(s, _mm256_sub_epi8(q, _mm256_set1_epi8(32)), scale + 2 * i);
     }
 }

@@ -7,14 +7,20 @@
 #include "quant/codebooks.h"
 #include "quant/x86/unpack.h"
 
+static const int8_t quant_q4_0_values[16] = {-8, -7, -6, -5, -4, -3, -2, -1,
+                                             0,  1,  2,  3,  4,  5,  6,  7};
+
 INLINE void q4_0(const block_q4_0 *b, sink *s)
 {
-    put32(s, _mm256_sub_epi8(nibbles(b->qs), _mm256_set1_epi8(8)), f16(b->d));
+    put_nibbles(s, b->qs, quant_q4_0_values, f16(b->d));
 }
 
 INLINE void q4_1(const block_q4_1 *b, sink *s)
 {
-    put32_plus(s, nibbles(b->qs), f16(b->d), f16(b->m));
+    const float m = f16(b->m);
+
+    all_offsets(s, &m, 1);
+    put32_plus(s, nibbles(b->qs), f16(b->d), m);
 }
 
 INLINE void q5_0(const block_q5_0 *b, sink *s)
@@ -26,8 +32,11 @@ INLINE void q5_0(const block_q5_0 *b, sink *s)
 
 INLINE void q5_1(const block_q5_1 *b, sink *s)
 {
-    __m256i high = _mm256_and_si256(bit_mask(u32_at(b->qh)), _mm256_set1_epi8(16));
-    put32_plus(s, _mm256_or_si256(nibbles(b->qs), high), f16(b->d), f16(b->m));
+    const __m256i high = _mm256_and_si256(bit_mask(u32_at(b->qh)), _mm256_set1_epi8(16));
+    const float m = f16(b->m);
+
+    all_offsets(s, &m, 1);
+    put32_plus(s, _mm256_or_si256(nibbles(b->qs), high), f16(b->d), m);
 }
 
 INLINE void q8_0(const block_q8_0 *b, sink *s)
@@ -51,7 +60,7 @@ INLINE void q8_k(const block_q8_k *b, sink *s)
 
 INLINE void iq4_nl(const block_iq4_nl *b, sink *s)
 {
-    put32(s, lookup16(quant_iq4nl_values, nibbles(b->qs)), f16(b->d));
+    put_nibbles(s, b->qs, quant_iq4nl_values, f16(b->d));
 }
 
 INLINE void iq4_xs(const block_iq4_xs *b, sink *s)
@@ -64,16 +73,16 @@ INLINE void iq4_xs(const block_iq4_xs *b, sink *s)
         _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(15)),
                         _mm256_slli_epi32(_mm256_and_si256(high, _mm256_set1_epi32(3)), 4));
     float scale[8];
-    _mm256_storeu_ps(scale, scaled(_mm256_sub_epi32(scales, _mm256_set1_epi32(32)), f16(b->d)));
+    to_memory(scale, scaled(_mm256_sub_epi32(scales, _mm256_set1_epi32(32)), f16(b->d)));
 
     UNROLLED
     for (int i = 0; i < 8; i++)
-        put32(s, lookup16(quant_iq4nl_values, nibbles(b->qs + 16 * i)), scale[i]);
+        put_nibbles(s, b->qs + 16 * i, quant_iq4nl_values, scale[i]);
 }
 
 INLINE void mxfp4(const block_mxfp4 *b, sink *s)
 {
-    put32(s, lookup16(quant_fp4_values, nibbles(b->qs)), half_of_e8m0(b->e));
+    put_nibbles(s, b->qs, quant_fp4_values, half_of_e8m0(b->e));
 }
 
 INLINE void nvfp4(const block_nvfp4 *b, sink *s)

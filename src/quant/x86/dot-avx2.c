@@ -4,56 +4,79 @@
 
 /* The codes of a group are multiplied by x and added up first, the sum by the scale of the group:
  * one multiplication more for 32 elements, not one for each. What is added to all of a group is
- * multiplied by the sum of x over the group. Two sums take turns, to hide the latency. */
+ * multiplied by the sum of x over the group. Two sums take turns, to hide the latency.
+ *
+ * A shuffle puts codes into the top bytes of 32-bit integers, which so get their sign and a factor
+ * of 2^24; x is in the order, and has the factor, that goes with this (quant_input). */
 typedef struct {
     const float *x;
     const float *sum16;
     const float *sum32;
     __m256 sum, other_sum;
-    __m128 offsets, other_offsets;
+    __m256 offsets;
+    __m128 offset, other_offset;
 } sink;
 
 INLINE sink sink_new(const quant_input *x)
 {
-    return (sink){x->x,
-                  x->sum16,
-                  x->sum32,
-                  _mm256_setzero_ps(),
-                  _mm256_setzero_ps(),
-                  _mm_setzero_ps(),
-                  _mm_setzero_ps()};
+    return (sink){
+        .x = x->shuffled,
+        .sum16 = x->sum16,
+        .sum32 = x->sum32,
+        .sum = _mm256_setzero_ps(),
+        .other_sum = _mm256_setzero_ps(),
+        .offsets = _mm256_setzero_ps(),
+        .offset = _mm_setzero_ps(),
+        .other_offset = _mm_setzero_ps(),
+    };
+}
+
+INLINE float sum8(__m256 v)
+{
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
 INLINE float sink_total(const sink *s)
 {
-    __m256 sum = _mm256_add_ps(s->sum, s->other_sum);
-    __m128 four = _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1));
-    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    __m128 one = _mm_add_ss(two, _mm_movehdup_ps(two));
-    return _mm_cvtss_f32(_mm_add_ss(one, _mm_add_ss(s->offsets, s->other_offsets)));
+    __m256 sum = _mm256_add_ps(_mm256_add_ps(s->sum, s->other_sum), s->offsets);
+    return sum8(sum) + _mm_cvtss_f32(_mm_add_ss(s->offset, s->other_offset));
 }
 
-INLINE void add_product(sink *s, __m256 product, float scale)
+/* The offsets of n groups, 16 of 16 elements, 8 of 32, or 1 of 32. */
+INLINE void all_offsets(sink *s, const float *offset, int n)
 {
-    __m256 sum = _mm256_fmadd_ps(product, _mm256_set1_ps(scale), s->sum);
+    const float *sums = n == 16 ? s->sum16 : s->sum32;
+
+    if (n == 1) {
+        __m128 sum = _mm_fmadd_ss(_mm_set_ss(*offset), _mm_set_ss(*sums), s->offset);
+        s->offset = s->other_offset;
+        s->other_offset = sum;
+    }
+    for (int i = 0; i + 8 <= n; i += 8)
+        s->offsets =
+            _mm256_fmadd_ps(_mm256_loadu_ps(offset + i), _mm256_loadu_ps(sums + i), s->offsets);
+}
+
+/* Codes 4j to 4j+3 of the first 16, and of the last 16, times 2^24. */
+INLINE __m256 quarter(__m256i codes, int j)
+{
+    const __m256i top = _mm256_setr_epi32(0x00808080, 0x01808080, 0x02808080, 0x03808080,
+                                          0x00808080, 0x01808080, 0x02808080, 0x03808080);
+    const __m256i which = _mm256_add_epi8(top, _mm256_set1_epi32(4 * j << 24));
+    return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(codes, which));
+}
+
+INLINE void put32_scaled(sink *s, __m256i codes, __m256 scale)
+{
+    __m256 product = _mm256_mul_ps(quarter(codes, 0), _mm256_loadu_ps(s->x));
+    UNROLLED
+    for (int j = 1; j < 4; j++)
+        product = _mm256_fmadd_ps(quarter(codes, j), _mm256_loadu_ps(s->x + 8 * j), product);
+    __m256 sum = _mm256_fmadd_ps(product, scale, s->sum);
     s->sum = s->other_sum;
     s->other_sum = sum;
-}
-
-INLINE void add_offset(sink *s, float offset, float x)
-{
-    __m128 sum = _mm_fmadd_ss(_mm_set_ss(offset), _mm_set_ss(x), s->offsets);
-    s->offsets = s->other_offsets;
-    s->other_offsets = sum;
-}
-
-INLINE __m256 x8(const sink *s, int k)
-{
-    return _mm256_loadu_ps(s->x + 8 * k);
-}
-
-INLINE void next32(sink *s)
-{
     s->x += 32;
     s->sum16 += 2;
     s->sum32 += 1;
@@ -61,48 +84,40 @@ INLINE void next32(sink *s)
 
 INLINE void put32(sink *s, __m256i codes, float scale)
 {
-    __m256 product = _mm256_mul_ps(f32x8(codes, 0), x8(s, 0));
-    UNROLLED
-    for (int k = 1; k < 4; k++)
-        product = _mm256_fmadd_ps(f32x8(codes, k), x8(s, k), product);
-    add_product(s, product, scale);
-    next32(s);
+    put32_scaled(s, codes, _mm256_set1_ps(scale));
 }
 
 INLINE void put32_of(sink *s, const int8_t *codes, float scale)
 {
-    __m256 product = _mm256_setzero_ps();
-    UNROLLED
-    for (int k = 0; k < 4; k++) {
-        __m256 code = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(load8(codes + 8 * k)));
-        product = _mm256_fmadd_ps(code, x8(s, k), product);
-    }
-    add_product(s, product, scale);
-    next32(s);
+    put32(s, load32(codes), scale);
 }
 
 INLINE void put32_plus(sink *s, __m256i codes, float scale, float offset)
 {
-    add_offset(s, offset, *s->sum32);
     put32(s, codes, scale);
 }
 
 INLINE void put16x2(sink *s, __m256i codes, const float scale[2])
 {
-    UNROLLED
-    for (int k = 0; k < 2; k++) {
-        __m256 product = _mm256_mul_ps(f32x8(codes, 2 * k), x8(s, 2 * k));
-        product = _mm256_fmadd_ps(f32x8(codes, 2 * k + 1), x8(s, 2 * k + 1), product);
-        add_product(s, product, scale[k]);
-    }
-    next32(s);
+    put32_scaled(s, codes,
+                 _mm256_blend_ps(_mm256_set1_ps(scale[0]), _mm256_set1_ps(scale[1]), 0xf0));
 }
 
 INLINE void put16x2_plus(sink *s, __m256i codes, const float scale[2], const float offset[2])
 {
-    add_offset(s, offset[0], s->sum16[0]);
-    add_offset(s, offset[1], s->sum16[1]);
     put16x2(s, codes, scale);
+}
+
+INLINE void put_nibbles(sink *s, const uint8_t p[16], const int8_t value[16], float scale)
+{
+    put32(s, lookup16(value, nibbles(p)), scale);
+}
+
+INLINE void put_nibbles_plus(sink *s, const uint8_t p[32], const float scale[2],
+                             const float offset[2])
+{
+    put32(s, bit_field(load32(p), 0, 4), scale[0]);
+    put32(s, bit_field(load32(p), 4, 4), scale[1]);
 }
 
 #define QUANT_DOT(name) quant_dot_avx2_##name
@@ -121,9 +136,8 @@ INLINE void put16x2_plus(sink *s, __m256i codes, const float scale[2], const flo
         for (size_t k = 0; k < 4; k++)                                                             \
             sum[k] = _mm256_fmadd_ps(load_8(p + (bytes) * (i + 8 * k)),                            \
                                      _mm256_loadu_ps(x->x + i + 8 * k), sum[k]);                   \
-        sink s = {.sum = _mm256_add_ps(sum[0], sum[1]),                                            \
-                  .other_sum = _mm256_add_ps(sum[2], sum[3])};                                     \
-        float total = sink_total(&s);                                                              \
+        float total =                                                                              \
+            sum8(_mm256_add_ps(_mm256_add_ps(sum[0], sum[1]), _mm256_add_ps(sum[2], sum[3])));     \
         for (; i < n; i++)                                                                         \
             total += load_1(p + (bytes)*i) * x->x[i];                                              \
         return total;                                                                              \

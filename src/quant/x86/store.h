@@ -60,9 +60,22 @@ INLINE void put16x2_plus(sink *s, __m256i codes, const float scale[2], const flo
         store8_plus(s, f32x8(codes, k), scale[k / 2], offset[k / 2]);
 }
 
-/* Eight elements that are numbers already. */
-INLINE void put8(sink *s, __m256 values)
+/* 16 bytes, the low nibbles, then the high ones: value[nibble] * scale. */
+INLINE void put_nibbles(sink *s, const uint8_t p[16], const int8_t value[16], float scale)
 {
-    _mm256_storeu_ps(s->y, values);
-    s->y += 8;
+    put32(s, lookup16(value, nibbles(p)), scale);
+}
+
+/* 32 bytes, the low nibbles, then the high ones: nibble * scale + offset. */
+INLINE void put_nibbles_plus(sink *s, const uint8_t p[32], const float scale[2],
+                             const float offset[2])
+{
+    put32_plus(s, bit_field(load32(p), 0, 4), scale[0], offset[0]);
+    put32_plus(s, bit_field(load32(p), 4, 4), scale[1], offset[1]);
+}
+
+/* Sinks that add up take all offsets of a block here, before its elements; what the functions above
+ * are given as offsets is for sinks that do not. */
+INLINE void all_offsets(sink *s, const float *offset, int n)
+{
 }

@@ -41,11 +41,11 @@ INLINE __m256i bit_field(__m256i v, int from, int bits)
     return low_bits(_mm256_srli_epi16(v, from), bits);
 }
 
-/* Bit `from` of every byte, moved to bit `to`. */
-INLINE __m256i move_bit(__m256i v, int from, int to)
+/* Bits `from` to `from + bits` of every byte, moved to `to`. */
+INLINE __m256i move_bits(__m256i v, int from, int bits, int to)
 {
     __m256i moved = from < to ? _mm256_slli_epi16(v, to - from) : _mm256_srli_epi16(v, from - to);
-    return _mm256_and_si256(moved, _mm256_set1_epi8((char)(1 << to)));
+    return _mm256_and_si256(moved, _mm256_set1_epi8((char)(((1 << bits) - 1) << to)));
 }
 
 /* 16 bytes: the low nibbles, then the high ones. */
@@ -125,11 +125,26 @@ INLINE __m256 scaled(__m256i integers, float d)
     return _mm256_mul_ps(_mm256_cvtepi32_ps(integers), _mm256_set1_ps(d));
 }
 
+/* Stores eight scales for good: a scale that is broadcast from memory costs no shuffle, but
+ * compilers would rather take it from the register. */
+INLINE void to_memory(float out[8], __m256 scales)
+{
+    _mm256_storeu_ps(out, scales);
+    __asm__("" : "+m"(*(float(*)[8])out));
+}
+
+/* The same for integers that are broadcast, or are indices. */
+INLINE void integers_to_memory(void *out, __m256i integers)
+{
+    _mm256_storeu_si256(out, integers);
+    __asm__("" : "+m"(*(uint8_t(*)[32])out));
+}
+
 /* 16 signed bytes times d. */
 INLINE void scale_i8x16(__m128i bytes, float d, float out[16])
 {
-    _mm256_storeu_ps(out, scaled(_mm256_cvtepi8_epi32(bytes), d));
-    _mm256_storeu_ps(out + 8, scaled(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)), d));
+    to_memory(out, scaled(_mm256_cvtepi8_epi32(bytes), d));
+    to_memory(out + 8, scaled(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)), d));
 }
 
 /* Codes 8k to 8k+7 as float32. */
