@@ -7,8 +7,8 @@
 typedef void (*quant_kernel)(const void *src, float *dst, size_t n);
 
 /* What a row is multiplied by: x, its sums over groups of 16 and 32, which are what an offset
- * common to a group is multiplied by, and x in the order in which 32 codes are best unpacked:
- * shuffled[32i + 8j + 4h + k] is x[32i + 16h + 4j + k] * 2^-24. */
+ * common to a group is multiplied by, and x in the order in which 64 codes are best unpacked:
+ * shuffled[64i + 16j + 4l + k] is x[64i + 16l + 4j + k] * 2^-24. */
 typedef struct {
     const float *x;
     const float *sum16;
@@ -54,9 +54,11 @@ QUANT_DECLARE_DOT_AVX2(f16)
 QUANT_DECLARE_DOT_AVX2(bf16)
 QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_DOT_AVX2)
 
+/* The types whose product is faster with AVX-512 than with AVX2. */
+#define QUANT_FOR_EACH_AVX512_DOT(X) X(q4_0) X(q4_k) X(q5_k) X(q6_k) X(iq4_nl) X(iq4_xs) X(mxfp4)
 #define QUANT_DECLARE_DOT_AVX512(name)                                                             \
     float quant_dot_avx512_##name(const void *row, size_t n, const quant_input *x);
-QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_DOT_AVX512)
+QUANT_FOR_EACH_AVX512_DOT(QUANT_DECLARE_DOT_AVX512)
 #endif
 
 /* Defines the portable kernel of a type from the function `name` that dequantizes one block. */

@@ -61,14 +61,14 @@ static void sum_groups(const float *values, size_t n, size_t group, float *sums)
     }
 }
 
+/* See quant_input. The last elements may be half of 64. */
 static void shuffle(const float *x, size_t n, float *shuffled)
 {
-    for (size_t i = 0; i + 32 <= n; i += 32)
-        for (size_t j = 0; j < 4; j++)
-            for (size_t k = 0; k < 4; k++) {
-                shuffled[i + 8 * j + k] = x[i + 4 * j + k] * 0x1p-24f;
-                shuffled[i + 8 * j + 4 + k] = x[i + 16 + 4 * j + k] * 0x1p-24f;
-            }
+    for (size_t i = 0; i < n; i += 4) {
+        const size_t lane = i % 64 / 16, j = i % 16 / 4;
+        for (size_t k = 0; k < 4 && i + k < n; k++)
+            shuffled[i / 64 * 64 + 16 * j + 4 * lane + k] = x[i + k] * 0x1p-24f;
+    }
 }
 
 /* One thread's part of the product. */

@@ -3,83 +3,82 @@
 #include "quant/types.h"
 #include "quant/blocks.h"
 
-/* What a type has: portable code, and kernels and dot products for the paths of x86-64. */
+/* What a type has: portable code, and on x86-64 kernels and dot products for some paths. */
 #define PORTABLE(name) .kernels = {[QUANT_PORTABLE] = quant_portable_##name}
 #ifdef QUANT_X86
-#define FAST(name)                                                                                 \
+#define DOT_AVX2(name) PORTABLE(name), .dots = {[QUANT_AVX2] = quant_dot_avx2_##name}
+#define KERNELS(name)                                                                              \
     .kernels = {[QUANT_PORTABLE] = quant_portable_##name, [QUANT_AVX2] = quant_avx2_##name}
-#define DOTS_AVX2(name) .dots = {[QUANT_AVX2] = quant_dot_avx2_##name}
-#define DOTS(name)                                                                                 \
-    .dots = {[QUANT_AVX2] = quant_dot_avx2_##name, [QUANT_AVX512] = quant_dot_avx512_##name}
+#define AVX2(name) KERNELS(name), .dots = {[QUANT_AVX2] = quant_dot_avx2_##name}
+#define AVX512(name)                                                                               \
+    KERNELS(name),                                                                                 \
+        .dots = {[QUANT_AVX2] = quant_dot_avx2_##name, [QUANT_AVX512] = quant_dot_avx512_##name}
 #else
-#define FAST(name)      PORTABLE(name)
-#define DOTS_AVX2(name) .dots = {NULL}
-#define DOTS(name)      .dots = {NULL}
+#define DOT_AVX2(name) PORTABLE(name)
+#define AVX2(name)     PORTABLE(name)
+#define AVX512(name)   PORTABLE(name)
 #endif
 
 /* The fields that a big-endian block has the other way round. */
 #define SWAPS(width, ...) .swapped = {width, sizeof((uint8_t[]){__VA_ARGS__}), {__VA_ARGS__}}
 
 /* A type whose block is one number of `size` bytes. */
-#define NUMBER(id, name, size, ...)                                                                \
-    [id] = {.traits = {id, name, 1, size, "one number", true, true}, SWAPS(size, 0), __VA_ARGS__}
+#define NUMBER(id, name, size, kernel, paths)                                                      \
+    [id] = {.traits = {id, name, 1, size, "one number", true, true}, SWAPS(size, 0), paths(kernel)}
 
 /* A type of blocks of `elems` elements; its big-endian form, where one is defined, swaps the 16-bit
  * fields given. */
-#define BLOCK(id, name, elems, layout, kernel)                                                     \
-    [id] = {.traits = {id, name, elems, sizeof(block_##kernel), layout, true, false},              \
-            FAST(kernel),                                                                          \
-            DOTS(kernel)}
-#define SWAPPED_BLOCK(id, name, elems, layout, kernel, ...)                                        \
+#define BLOCK(id, name, elems, layout, kernel, paths)                                              \
+    [id] = {.traits = {id, name, elems, sizeof(block_##kernel), layout, true, false}, paths(kernel)}
+#define SWAPPED_BLOCK(id, name, elems, layout, kernel, paths, ...)                                 \
     [id] = {.traits = {id, name, elems, sizeof(block_##kernel), layout, true, true},               \
             SWAPS(2, __VA_ARGS__),                                                                 \
-            FAST(kernel),                                                                          \
-            DOTS(kernel)}
+            paths(kernel)}
 #define AT(block, field) offsetof(block, field)
 
 static const quant_type types[] = {
-    NUMBER(PN_GGUF_F32, "F32", 4, PORTABLE(f32), DOTS_AVX2(f32)),
-    NUMBER(PN_GGUF_F16, "F16", 2, FAST(f16), DOTS_AVX2(f16)),
-    SWAPPED_BLOCK(PN_GGUF_Q4_0, "Q4_0", 32, "d16, qs16", q4_0, AT(block_q4_0, d)),
-    SWAPPED_BLOCK(PN_GGUF_Q4_1, "Q4_1", 32, "d16, m16, qs16", q4_1, AT(block_q4_1, d),
+    NUMBER(PN_GGUF_F32, "F32", 4, f32, DOT_AVX2),
+    NUMBER(PN_GGUF_F16, "F16", 2, f16, AVX2),
+    SWAPPED_BLOCK(PN_GGUF_Q4_0, "Q4_0", 32, "d16, qs16", q4_0, AVX512, AT(block_q4_0, d)),
+    SWAPPED_BLOCK(PN_GGUF_Q4_1, "Q4_1", 32, "d16, m16, qs16", q4_1, AVX2, AT(block_q4_1, d),
                   AT(block_q4_1, m)),
-    BLOCK(PN_GGUF_Q5_0, "Q5_0", 32, "d16, qh4, qs16", q5_0),
-    BLOCK(PN_GGUF_Q5_1, "Q5_1", 32, "d16, m16, qh4, qs16", q5_1),
-    SWAPPED_BLOCK(PN_GGUF_Q8_0, "Q8_0", 32, "d16, qs i8×32", q8_0, AT(block_q8_0, d)),
-    SWAPPED_BLOCK(PN_GGUF_Q8_1, "Q8_1", 32, "d16, s16, qs i8×32", q8_1, AT(block_q8_1, d),
+    BLOCK(PN_GGUF_Q5_0, "Q5_0", 32, "d16, qh4, qs16", q5_0, AVX2),
+    BLOCK(PN_GGUF_Q5_1, "Q5_1", 32, "d16, m16, qh4, qs16", q5_1, AVX2),
+    SWAPPED_BLOCK(PN_GGUF_Q8_0, "Q8_0", 32, "d16, qs i8×32", q8_0, AVX2, AT(block_q8_0, d)),
+    SWAPPED_BLOCK(PN_GGUF_Q8_1, "Q8_1", 32, "d16, s16, qs i8×32", q8_1, AVX2, AT(block_q8_1, d),
                   AT(block_q8_1, s)),
-    SWAPPED_BLOCK(PN_GGUF_Q2_K, "Q2_K", 256, "scales16, qs64, d16, dmin16", q2_k, AT(block_q2_k, d),
-                  AT(block_q2_k, dmin)),
-    SWAPPED_BLOCK(PN_GGUF_Q3_K, "Q3_K", 256, "hmask32, qs64, scales12, d16", q3_k,
+    SWAPPED_BLOCK(PN_GGUF_Q2_K, "Q2_K", 256, "scales16, qs64, d16, dmin16", q2_k, AVX2,
+                  AT(block_q2_k, d), AT(block_q2_k, dmin)),
+    SWAPPED_BLOCK(PN_GGUF_Q3_K, "Q3_K", 256, "hmask32, qs64, scales12, d16", q3_k, AVX2,
                   AT(block_q3_k, d)),
-    SWAPPED_BLOCK(PN_GGUF_Q4_K, "Q4_K", 256, "d16, dmin16, scales12, qs128", q4_k,
+    SWAPPED_BLOCK(PN_GGUF_Q4_K, "Q4_K", 256, "d16, dmin16, scales12, qs128", q4_k, AVX512,
                   AT(block_q4_k, d), AT(block_q4_k, dmin)),
-    SWAPPED_BLOCK(PN_GGUF_Q5_K, "Q5_K", 256, "d16, dmin16, scales12, qh32, qs128", q5_k,
+    SWAPPED_BLOCK(PN_GGUF_Q5_K, "Q5_K", 256, "d16, dmin16, scales12, qh32, qs128", q5_k, AVX512,
                   AT(block_q5_k, d), AT(block_q5_k, dmin)),
-    SWAPPED_BLOCK(PN_GGUF_Q6_K, "Q6_K", 256, "ql128, qh64, scales i8×16, d16", q6_k,
+    SWAPPED_BLOCK(PN_GGUF_Q6_K, "Q6_K", 256, "ql128, qh64, scales i8×16, d16", q6_k, AVX512,
                   AT(block_q6_k, d)),
-    BLOCK(PN_GGUF_Q8_K, "Q8_K", 256, "d f32, qs i8×256, bsums i16×16", q8_k),
-    BLOCK(PN_GGUF_IQ2_XXS, "IQ2_XXS", 256, "d16, qs u16×32", iq2_xxs),
-    BLOCK(PN_GGUF_IQ2_XS, "IQ2_XS", 256, "d16, qs u16×32, scales8", iq2_xs),
-    BLOCK(PN_GGUF_IQ3_XXS, "IQ3_XXS", 256, "d16, qs64, signs and scales u32×8", iq3_xxs),
-    BLOCK(PN_GGUF_IQ1_S, "IQ1_S", 256, "d16, qs32, qh u16×8", iq1_s),
-    BLOCK(PN_GGUF_IQ4_NL, "IQ4_NL", 32, "d16, qs16", iq4_nl),
-    BLOCK(PN_GGUF_IQ3_S, "IQ3_S", 256, "d16, qs64, qh8, signs32, scales4", iq3_s),
-    BLOCK(PN_GGUF_IQ2_S, "IQ2_S", 256, "d16, qs32, signs32, qh8, scales8", iq2_s),
-    BLOCK(PN_GGUF_IQ4_XS, "IQ4_XS", 256, "d16, scales_h u16, scales_l4, qs128", iq4_xs),
-    NUMBER(PN_GGUF_I8, "I8", 1, PORTABLE(i8)),
-    NUMBER(PN_GGUF_I16, "I16", 2, PORTABLE(i16)),
-    NUMBER(PN_GGUF_I32, "I32", 4, PORTABLE(i32)),
-    NUMBER(PN_GGUF_I64, "I64", 8, PORTABLE(i64)),
-    NUMBER(PN_GGUF_F64, "F64", 8, PORTABLE(f64)),
-    BLOCK(PN_GGUF_IQ1_M, "IQ1_M", 256, "qs32, qh16, scales8", iq1_m),
-    NUMBER(PN_GGUF_BF16, "BF16", 2, FAST(bf16), DOTS_AVX2(bf16)),
-    BLOCK(PN_GGUF_TQ1_0, "TQ1_0", 256, "qs48, qh4, d16", tq1_0),
-    BLOCK(PN_GGUF_TQ2_0, "TQ2_0", 256, "qs64, d16", tq2_0),
-    BLOCK(PN_GGUF_MXFP4, "MXFP4", 32, "e E8M0, qs16", mxfp4),
-    BLOCK(PN_GGUF_NVFP4, "NVFP4", 64, "d UE4M3×4, qs32", nvfp4),
-    BLOCK(PN_GGUF_Q1_0, "Q1_0", 128, "d16, qs16", q1_0),
-    BLOCK(PN_GGUF_Q2_0, "Q2_0", 64, "d16, qs16", q2_0),
+    BLOCK(PN_GGUF_Q8_K, "Q8_K", 256, "d f32, qs i8×256, bsums i16×16", q8_k, AVX2),
+    BLOCK(PN_GGUF_IQ2_XXS, "IQ2_XXS", 256, "d16, qs u16×32", iq2_xxs, AVX2),
+    BLOCK(PN_GGUF_IQ2_XS, "IQ2_XS", 256, "d16, qs u16×32, scales8", iq2_xs, AVX2),
+    BLOCK(PN_GGUF_IQ3_XXS, "IQ3_XXS", 256, "d16, qs64, signs and scales u32×8", iq3_xxs, AVX2),
+    BLOCK(PN_GGUF_IQ1_S, "IQ1_S", 256, "d16, qs32, qh u16×8", iq1_s, AVX2),
+    BLOCK(PN_GGUF_IQ4_NL, "IQ4_NL", 32, "d16, qs16", iq4_nl, AVX512),
+    BLOCK(PN_GGUF_IQ3_S, "IQ3_S", 256, "d16, qs64, qh8, signs32, scales4", iq3_s, AVX2),
+    BLOCK(PN_GGUF_IQ2_S, "IQ2_S", 256, "d16, qs32, signs32, qh8, scales8", iq2_s, AVX2),
+    BLOCK(PN_GGUF_IQ4_XS, "IQ4_XS", 256, "d16, scales_h u16, scales_l4, qs128", iq4_xs, AVX512),
+    NUMBER(PN_GGUF_I8, "I8", 1, i8, PORTABLE),
+    NUMBER(PN_GGUF_I16, "I16", 2, i16, PORTABLE),
+    NUMBER(PN_GGUF_I32, "I32", 4, i32, PORTABLE),
+    NUMBER(PN_GGUF_I64, "I64", 8, i64, PORTABLE),
+    NUMBER(PN_GGUF_F64, "F64", 8, f64, PORTABLE),
+    BLOCK(PN_GGUF_IQ1_M, "IQ1_M", 256, "qs32, qh16, scales8", iq1_m, AVX2),
+    NUMBER(PN_GGUF_BF16, "BF16", 2, bf16, AVX2),
+    BLOCK(PN_GGUF_TQ1_0, "TQ1_0", 256, "qs48, qh4, d16", tq1_0, AVX2),
+    BLOCK(PN_GGUF_TQ2_0, "TQ2_0", 256, "qs64, d16", tq2_0, AVX2),
+    BLOCK(PN_GGUF_MXFP4, "MXFP4", 32, "e E8M0, qs16", mxfp4, AVX512),
+    BLOCK(PN_GGUF_NVFP4, "NVFP4", 64, "d UE4M3×4, qs32", nvfp4, AVX2),
+    BLOCK(PN_GGUF_Q1_0, "Q1_0", 128, "d16, qs16", q1_0, AVX2),
+    BLOCK(PN_GGUF_Q2_0, "Q2_0", 64, "d16, qs16", q2_0, AVX2),
 };
 
 enum { N_IDS = sizeof types / sizeof types[0] };

@@ -54,7 +54,7 @@ INLINE void iq2_xxs(const block_iq2_xxs *b, sink *s)
     for (int i = 0; i < 8; i++) {
         const uint8_t *q = b->qs + 8 * i;
         __m256i codes = entries8(quant_iq2xxs_grid, q[0], q[1], q[2], q[3]);
-        put32(s, apply_signs(codes, signs[i]), scale[i]);
+        put32(s, apply_signs(codes, signs[i]), all(scale + i));
     }
 }
 
@@ -118,7 +118,7 @@ INLINE void iq3_xxs(const block_iq3_xxs *b, sink *s)
     UNROLLED
     for (int i = 0; i < 8; i++) {
         __m256i codes = ENTRIES4(quant_iq3xxs_grid, b->qs + 8 * i);
-        put32(s, apply_signs(codes, signs[i]), scale[i]);
+        put32(s, apply_signs(codes, signs[i]), all(scale + i));
     }
 }
 
@@ -139,7 +139,7 @@ INLINE void iq3_s(const block_iq3_s *b, sink *s)
     UNROLLED
     for (int i = 0; i < 8; i++) {
         __m256i codes = ENTRIES4(quant_iq3s_grid, index + 8 * i);
-        put32(s, apply_signs(codes, u32_at(b->signs + 4 * i)), scale[i]);
+        put32(s, apply_signs(codes, u32_at(b->signs + 4 * i)), all(scale + i));
     }
 }
 
@@ -164,7 +164,7 @@ INLINE void iq1_s(const block_iq1_s *b, sink *s)
             entries8(quant_iq1_grid, q[0] | (high << 8 & 0x700), q[1] | (high << 5 & 0x700),
                      q[2] | (high << 2 & 0x700), q[3] | (high >> 1 & 0x700));
         __m256i delta = _mm256_set1_epi8(high & 0x8000 ? -1 : 1);
-        put32(s, iq1_codes(entries, delta), scale[i]);
+        put32(s, iq1_codes(entries, delta), all(scale + i));
     }
 }
 

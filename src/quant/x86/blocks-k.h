@@ -4,7 +4,7 @@
 #pragma once
 
 #include "quant/blocks.h"
-#include "quant/x86/unpack.h"
+#include "quant/x86/scales.h"
 
 INLINE void q2_k(const block_q2_k *b, sink *s)
 {
@@ -47,41 +47,31 @@ INLINE void q3_k(const block_q3_k *b, sink *s)
     }
 }
 
-/* The 8 scales times d, and the 8 minima times -dmin, of Q4_K and Q5_K. */
-INLINE void q4_k_scales(const uint8_t packed[12], float d, float dmin, float scale[8],
-                        float offset[8])
-{
-    const uint32_t six = 0x3f3f3f3f, low = 0x0f0f0f0f, high = 0x03030303;
-    const uint32_t a = u32_at(packed), b = u32_at(packed + 4), c = u32_at(packed + 8);
-    __m128i scales = _mm_setr_epi32((int)(a & six), (int)((c & low) | (a >> 6 & high) << 4), 0, 0);
-    __m128i mins =
-        _mm_setr_epi32((int)(b & six), (int)((c >> 4 & low) | (b >> 6 & high) << 4), 0, 0);
-    to_memory(scale, scaled(_mm256_cvtepu8_epi32(scales), d));
-    to_memory(offset, scaled(_mm256_cvtepu8_epi32(mins), -dmin));
-}
-
 INLINE void q4_k(const block_q4_k *b, sink *s)
 {
     float scale[8], offset[8];
-    q4_k_scales(b->scales, f16(b->d), f16(b->dmin), scale, offset);
+    q4_k_scales(b->scales, b->d, b->dmin, scale, offset);
     all_offsets(s, offset, 8);
 
     UNROLLED
-    for (int i = 0; i < 4; i++)
-        put_nibbles_plus(s, b->qs + 32 * i, scale + 2 * i, offset + 2 * i);
+    for (int i = 0; i < 8; i++) {
+        __m256i q = bit_field(load32(b->qs + i / 2 * 32), 4 * (i % 2), 4);
+        put32_plus(s, q, all(scale + i), all(offset + i));
+    }
 }
 
 INLINE void q5_k(const block_q5_k *b, sink *s)
 {
     float scale[8], offset[8];
-    q4_k_scales(b->scales, f16(b->d), f16(b->dmin), scale, offset);
+    q4_k_scales(b->scales, b->d, b->dmin, scale, offset);
     all_offsets(s, offset, 8);
 
     const __m256i fifth = load32(b->qh);
     UNROLLED
     for (int i = 0; i < 8; i++) {
         __m256i q = bit_field(load32(b->qs + i / 2 * 32), 4 * (i % 2), 4);
-        put32_plus(s, _mm256_or_si256(q, move_bits(fifth, i, 1, 4)), scale[i], offset[i]);
+        put32_plus(s, _mm256_or_si256(q, move_bits(fifth, i, 1, 4)), all(scale + i),
+                   all(offset + i));
     }
 }
 

@@ -5,53 +5,50 @@
 
 #include "quant/blocks.h"
 #include "quant/codebooks.h"
-#include "quant/x86/unpack.h"
-
-static const int8_t quant_q4_0_values[16] = {-8, -7, -6, -5, -4, -3, -2, -1,
-                                             0,  1,  2,  3,  4,  5,  6,  7};
+#include "quant/x86/scales.h"
 
 INLINE void q4_0(const block_q4_0 *b, sink *s)
 {
-    put_nibbles(s, b->qs, quant_q4_0_values, f16(b->d));
+    put_nibbles(s, b->qs, q4_0_values, f16x8(b->d));
 }
 
 INLINE void q4_1(const block_q4_1 *b, sink *s)
 {
-    const float m = f16(b->m);
+    const __m256 m = f16x8(b->m);
 
-    all_offsets(s, &m, 1);
-    put32_plus(s, nibbles(b->qs), f16(b->d), m);
+    one_offset(s, m);
+    put32_plus(s, nibbles(b->qs), f16x8(b->d), m);
 }
 
 INLINE void q5_0(const block_q5_0 *b, sink *s)
 {
     /* 16 is taken away where the fifth bit is 0: then the code is negative */
     __m256i high = _mm256_andnot_si256(bit_mask(u32_at(b->qh)), _mm256_set1_epi8((char)0xf0));
-    put32(s, _mm256_or_si256(nibbles(b->qs), high), f16(b->d));
+    put32(s, _mm256_or_si256(nibbles(b->qs), high), f16x8(b->d));
 }
 
 INLINE void q5_1(const block_q5_1 *b, sink *s)
 {
     const __m256i high = _mm256_and_si256(bit_mask(u32_at(b->qh)), _mm256_set1_epi8(16));
-    const float m = f16(b->m);
+    const __m256 m = f16x8(b->m);
 
-    all_offsets(s, &m, 1);
-    put32_plus(s, _mm256_or_si256(nibbles(b->qs), high), f16(b->d), m);
+    one_offset(s, m);
+    put32_plus(s, _mm256_or_si256(nibbles(b->qs), high), f16x8(b->d), m);
 }
 
 INLINE void q8_0(const block_q8_0 *b, sink *s)
 {
-    put32_of(s, b->qs, f16(b->d));
+    put32_of(s, b->qs, f16x8(b->d));
 }
 
 INLINE void q8_1(const block_q8_1 *b, sink *s)
 {
-    put32_of(s, b->qs, f16(b->d));
+    put32_of(s, b->qs, f16x8(b->d));
 }
 
 INLINE void q8_k(const block_q8_k *b, sink *s)
 {
-    const float d = f32_of_bits(u32_at(b->d));
+    const __m256 d = _mm256_set1_ps(f32_of_bits(u32_at(b->d)));
 
     UNROLLED
     for (int i = 0; i < 8; i++)
@@ -60,29 +57,22 @@ INLINE void q8_k(const block_q8_k *b, sink *s)
 
 INLINE void iq4_nl(const block_iq4_nl *b, sink *s)
 {
-    put_nibbles(s, b->qs, quant_iq4nl_values, f16(b->d));
+    put_nibbles(s, b->qs, quant_iq4nl_values, f16x8(b->d));
 }
 
 INLINE void iq4_xs(const block_iq4_xs *b, sink *s)
 {
-    const __m256i low_shifts = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
-    const __m256i high_shifts = _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14);
-    __m256i low = _mm256_srlv_epi32(_mm256_set1_epi32((int)u32_at(b->scales_l)), low_shifts);
-    __m256i high = _mm256_srlv_epi32(_mm256_set1_epi32(u16_at(b->scales_h)), high_shifts);
-    __m256i scales =
-        _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(15)),
-                        _mm256_slli_epi32(_mm256_and_si256(high, _mm256_set1_epi32(3)), 4));
     float scale[8];
-    to_memory(scale, scaled(_mm256_sub_epi32(scales, _mm256_set1_epi32(32)), f16(b->d)));
+    to_memory(scale, iq4_xs_scales(b));
 
     UNROLLED
     for (int i = 0; i < 8; i++)
-        put_nibbles(s, b->qs + 16 * i, quant_iq4nl_values, scale[i]);
+        put_nibbles(s, b->qs + 16 * i, quant_iq4nl_values, all(scale + i));
 }
 
 INLINE void mxfp4(const block_mxfp4 *b, sink *s)
 {
-    put_nibbles(s, b->qs, quant_fp4_values, half_of_e8m0(b->e));
+    put_nibbles(s, b->qs, quant_fp4_values, _mm256_set1_ps(half_of_e8m0(b->e)));
 }
 
 INLINE void nvfp4(const block_nvfp4 *b, sink *s)
@@ -106,7 +96,7 @@ INLINE void nvfp4(const block_nvfp4 *b, sink *s)
 
 INLINE void q1_0(const block_q1_0 *b, sink *s)
 {
-    const float d = f16(b->d);
+    const __m256 d = f16x8(b->d);
 
     UNROLLED
     for (int i = 0; i < 4; i++) { /* 1 for a 1, -1 for a 0 */
@@ -117,7 +107,7 @@ INLINE void q1_0(const block_q1_0 *b, sink *s)
 
 INLINE void q2_0(const block_q2_0 *b, sink *s)
 {
-    const float d = f16(b->d);
+    const __m256 d = f16x8(b->d);
 
     UNROLLED
     for (int i = 0; i < 2; i++)
@@ -126,7 +116,7 @@ INLINE void q2_0(const block_q2_0 *b, sink *s)
 
 INLINE void tq2_0(const block_tq2_0 *b, sink *s)
 {
-    const float d = f16(b->d);
+    const __m256 d = f16x8(b->d);
 
     UNROLLED
     for (int i = 0; i < 8; i++) {
@@ -151,7 +141,7 @@ INLINE __m256i ternary(__m256i v)
 
 INLINE void tq1_0(const block_tq1_0 *b, sink *s)
 {
-    const float d = f16(b->d);
+    const __m256 d = f16x8(b->d);
 
     __m256i v = load32(b->qs);
     UNROLLED

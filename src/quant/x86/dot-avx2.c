@@ -9,7 +9,8 @@
  * A shuffle puts codes into the top bytes of 32-bit integers, which so get their sign and a factor
  * of 2^24; x is in the order, and has the factor, that goes with this (quant_input). */
 typedef struct {
-    const float *x;
+    const float *x; /* of the 64 elements that the next 32 are half of */
+    int half;
     const float *sum16;
     const float *sum32;
     __m256 sum, other_sum;
@@ -44,19 +45,26 @@ INLINE float sink_total(const sink *s)
     return sum8(sum) + _mm_cvtss_f32(_mm_add_ss(s->offset, s->other_offset));
 }
 
-/* The offsets of n groups, 16 of 16 elements, 8 of 32, or 1 of 32. */
+INLINE void sink_at_64(sink *s)
+{
+    s->half = 0;
+}
+
 INLINE void all_offsets(sink *s, const float *offset, int n)
 {
     const float *sums = n == 16 ? s->sum16 : s->sum32;
 
-    if (n == 1) {
-        __m128 sum = _mm_fmadd_ss(_mm_set_ss(*offset), _mm_set_ss(*sums), s->offset);
-        s->offset = s->other_offset;
-        s->other_offset = sum;
-    }
-    for (int i = 0; i + 8 <= n; i += 8)
+    UNROLLED
+    for (int i = 0; i < n; i += 8)
         s->offsets =
             _mm256_fmadd_ps(_mm256_loadu_ps(offset + i), _mm256_loadu_ps(sums + i), s->offsets);
+}
+
+INLINE void one_offset(sink *s, __m256 offset)
+{
+    __m128 sum = _mm_fmadd_ss(_mm256_castps256_ps128(offset), _mm_load_ss(s->sum32), s->offset);
+    s->offset = s->other_offset;
+    s->other_offset = sum;
 }
 
 /* Codes 4j to 4j+3 of the first 16, and of the last 16, times 2^24. */
@@ -68,39 +76,35 @@ INLINE __m256 quarter(__m256i codes, int j)
     return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(codes, which));
 }
 
-INLINE void put32_scaled(sink *s, __m256i codes, __m256 scale)
+INLINE void put32(sink *s, __m256i codes, __m256 scale)
 {
-    __m256 product = _mm256_mul_ps(quarter(codes, 0), _mm256_loadu_ps(s->x));
+    const float *x = s->x + 8 * s->half;
+    __m256 product = _mm256_mul_ps(quarter(codes, 0), _mm256_loadu_ps(x));
     UNROLLED
     for (int j = 1; j < 4; j++)
-        product = _mm256_fmadd_ps(quarter(codes, j), _mm256_loadu_ps(s->x + 8 * j), product);
+        product = _mm256_fmadd_ps(quarter(codes, j), _mm256_loadu_ps(x + 16 * j), product);
     __m256 sum = _mm256_fmadd_ps(product, scale, s->sum);
     s->sum = s->other_sum;
     s->other_sum = sum;
-    s->x += 32;
+    s->x += s->half ? 64 : 0;
+    s->half ^= 1;
     s->sum16 += 2;
     s->sum32 += 1;
 }
 
-INLINE void put32(sink *s, __m256i codes, float scale)
-{
-    put32_scaled(s, codes, _mm256_set1_ps(scale));
-}
-
-INLINE void put32_of(sink *s, const int8_t *codes, float scale)
+INLINE void put32_of(sink *s, const int8_t *codes, __m256 scale)
 {
     put32(s, load32(codes), scale);
 }
 
-INLINE void put32_plus(sink *s, __m256i codes, float scale, float offset)
+INLINE void put32_plus(sink *s, __m256i codes, __m256 scale, __m256 offset)
 {
     put32(s, codes, scale);
 }
 
 INLINE void put16x2(sink *s, __m256i codes, const float scale[2])
 {
-    put32_scaled(s, codes,
-                 _mm256_blend_ps(_mm256_set1_ps(scale[0]), _mm256_set1_ps(scale[1]), 0xf0));
+    put32(s, codes, _mm256_blend_ps(all(scale), all(scale + 1), 0xf0));
 }
 
 INLINE void put16x2_plus(sink *s, __m256i codes, const float scale[2], const float offset[2])
@@ -108,24 +112,38 @@ INLINE void put16x2_plus(sink *s, __m256i codes, const float scale[2], const flo
     put16x2(s, codes, scale);
 }
 
-INLINE void put_nibbles(sink *s, const uint8_t p[16], const int8_t value[16], float scale)
+INLINE void put_nibbles(sink *s, const uint8_t p[16], const int8_t value[16], __m256 scale)
 {
     put32(s, lookup16(value, nibbles(p)), scale);
 }
 
-INLINE void put_nibbles_plus(sink *s, const uint8_t p[32], const float scale[2],
-                             const float offset[2])
-{
-    put32(s, bit_field(load32(p), 0, 4), scale[0]);
-    put32(s, bit_field(load32(p), 4, 4), scale[1]);
-}
+#include "quant/x86/blocks-iq.h"
+#include "quant/x86/blocks-k.h"
+#include "quant/x86/blocks-simple.h"
 
-#define QUANT_DOT(name) quant_dot_avx2_##name
-#include "quant/x86/dots.h"
+/* Small blocks four at a time, so that they too keep both sums going; then x stands at a multiple
+ * of 64 elements. */
+#define DOT(name)                                                                                  \
+    float quant_dot_avx2_##name(const void *row, size_t n, const quant_input *x)                   \
+    {                                                                                              \
+        enum { AT_ONCE = sizeof(block_##name) < 50 ? 4 : 1 };                                      \
+        const block_##name *block = row;                                                           \
+        sink s = sink_new(x);                                                                      \
+        for (; n >= AT_ONCE; n -= AT_ONCE, block += AT_ONCE) {                                     \
+            sink_at_64(&s);                                                                        \
+            UNROLLED                                                                               \
+            for (int i = 0; i < AT_ONCE; i++)                                                      \
+                name(block + i, &s);                                                               \
+        }                                                                                          \
+        for (; n > 0; n--, block++)                                                                \
+            name(block, &s);                                                                       \
+        return sink_total(&s);                                                                     \
+    }
+QUANT_FOR_EACH_BLOCK_KERNEL(DOT)
 
 /* Numbers: 32 at a time; what is left, fewer than that, one by one. */
 #define DOT_NUMBERS(name, bytes, load_8, load_1)                                                   \
-    float QUANT_DOT(name)(const void *row, size_t n, const quant_input *x)                         \
+    float quant_dot_avx2_##name(const void *row, size_t n, const quant_input *x)                   \
     {                                                                                              \
         const uint8_t *p = row;                                                                    \
         __m256 sum[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),            \

@@ -1,138 +1,214 @@
-/* Dot products of a row with AVX-512 (F, BW, DQ, VL): as dot-avx2.c, 16 elements at a time. */
+/* Dot products of a row with AVX-512 (F, BW, DQ, VL), for the types that gain by it: those of
+ * nibbles, which one instruction looks up as float32, and those of 5 and 6 bits, 64 of which are
+ * unpacked at a time. */
+#include "quant/codebooks.h"
 #include "quant/kernels.h"
-#include "quant/x86/unpack.h"
+#include "quant/x86/scales.h"
 
+/* As in dot-avx2.c: codes times x first, the sum of a group by its scale; two sums take turns. */
 typedef struct {
     const float *x;
-    const float *sum16;
     const float *sum32;
+    const float *shuffled;
     __m512 sum, other_sum;
     __m256 offsets;
-    __m128 offset, other_offset;
 } sink;
 
 INLINE sink sink_new(const quant_input *x)
 {
-    return (sink){x->x,
-                  x->sum16,
-                  x->sum32,
-                  _mm512_setzero_ps(),
-                  _mm512_setzero_ps(),
-                  _mm256_setzero_ps(),
-                  _mm_setzero_ps(),
-                  _mm_setzero_ps()};
+    return (sink){
+        .x = x->x,
+        .sum32 = x->sum32,
+        .shuffled = x->shuffled,
+        .sum = _mm512_setzero_ps(),
+        .other_sum = _mm512_setzero_ps(),
+        .offsets = _mm256_setzero_ps(),
+    };
 }
 
 INLINE float sink_total(const sink *s)
 {
     __m512 sum = _mm512_add_ps(s->sum, s->other_sum);
-    __m128 offset = _mm_add_ss(s->offset, s->other_offset);
-    sum = _mm512_add_ps(sum, _mm512_zextps256_ps512(s->offsets));
-    return _mm512_reduce_add_ps(sum) + _mm_cvtss_f32(offset);
+    return _mm512_reduce_add_ps(_mm512_add_ps(sum, _mm512_zextps256_ps512(s->offsets)));
 }
 
-INLINE void add_product(sink *s, __m512 product, float scale)
+INLINE void add_product(sink *s, __m512 product, __m512 scale)
 {
-    __m512 sum = _mm512_fmadd_ps(product, _mm512_set1_ps(scale), s->sum);
+    __m512 sum = _mm512_fmadd_ps(product, scale, s->sum);
     s->sum = s->other_sum;
     s->other_sum = sum;
 }
 
-/* The offsets of n groups, 16 of 16 elements, 8 of 32, or 1 of 32. */
-INLINE void all_offsets(sink *s, const float *offset, int n)
+INLINE void add_offsets(sink *s, const float offset[8])
 {
-    const float *sums = n == 16 ? s->sum16 : s->sum32;
-
-    if (n == 1) {
-        __m128 sum = _mm_fmadd_ss(_mm_set_ss(*offset), _mm_set_ss(*sums), s->offset);
-        s->offset = s->other_offset;
-        s->other_offset = sum;
-    }
-    for (int i = 0; i + 8 <= n; i += 8)
-        s->offsets =
-            _mm256_fmadd_ps(_mm256_loadu_ps(offset + i), _mm256_loadu_ps(sums + i), s->offsets);
+    s->offsets = _mm256_fmadd_ps(_mm256_loadu_ps(offset), _mm256_loadu_ps(s->sum32), s->offsets);
+    s->sum32 += 8;
 }
 
-INLINE __m512 x16(const sink *s, int k)
+INLINE __m512 f16x16(const uint8_t *p)
 {
-    return _mm512_loadu_ps(s->x + 16 * k);
+    return _mm512_cvtph_ps(_mm256_set1_epi16((short)u16_at(p)));
 }
 
-INLINE void next32(sink *s)
+INLINE __m512 f32_of_i8(__m128i bytes)
 {
-    s->x += 32;
-    s->sum16 += 2;
-    s->sum32 += 1;
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
 }
 
-INLINE void put32_of(sink *s, const int8_t *codes, float scale)
+/* value[low nibble] of 16 bytes, each widened to 32 bits: the instruction ignores all higher bits.
+ */
+INLINE __m512 low_values(__m512i bytes, __m512 value)
 {
-    __m512 low = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load16(codes)));
-    __m512 high = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load16(codes + 16)));
-    __m512 product = _mm512_mul_ps(low, x16(s, 0));
-    add_product(s, _mm512_fmadd_ps(high, x16(s, 1), product), scale);
-    next32(s);
+    return _mm512_permutexvar_ps(bytes, value);
 }
 
-INLINE void put32(sink *s, __m256i codes, float scale)
+INLINE __m512 high_values(__m512i bytes, __m512 value)
 {
-    int8_t bytes[32];
-    _mm256_storeu_si256((__m256i *)bytes, codes);
-    put32_of(s, bytes, scale);
+    return _mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), value);
 }
 
-INLINE void put32_plus(sink *s, __m256i codes, float scale, float offset)
+/* 16 bytes, the low nibbles, then the high ones. */
+INLINE void put_nibbles(sink *s, const uint8_t p[16], __m512 value, __m512 scale)
 {
-    put32(s, codes, scale);
-}
-
-INLINE void put16x2(sink *s, __m256i codes, const float scale[2])
-{
-    int8_t bytes[32];
-    _mm256_storeu_si256((__m256i *)bytes, codes);
-    __m512 low = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load16(bytes)));
-    __m512 high = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load16(bytes + 16)));
-    add_product(s, _mm512_mul_ps(low, x16(s, 0)), scale[0]);
-    add_product(s, _mm512_mul_ps(high, x16(s, 1)), scale[1]);
-    next32(s);
-}
-
-INLINE void put16x2_plus(sink *s, __m256i codes, const float scale[2], const float offset[2])
-{
-    put16x2(s, codes, scale);
-}
-
-/* Nibbles are looked up as float32: the instruction ignores what is above them. */
-INLINE __m512 nibble_values(__m512 value, __m512i bytes, int shift)
-{
-    return _mm512_permutexvar_ps(shift ? _mm512_srli_epi32(bytes, 4) : bytes, value);
-}
-
-INLINE void put_nibbles(sink *s, const uint8_t p[16], const int8_t value[16], float scale)
-{
-    const __m512 values = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load16(value)));
     __m512i bytes = _mm512_cvtepu8_epi32(load16(p));
-    __m512 product = _mm512_mul_ps(nibble_values(values, bytes, 0), x16(s, 0));
-    product = _mm512_fmadd_ps(nibble_values(values, bytes, 4), x16(s, 1), product);
+    __m512 product = _mm512_mul_ps(low_values(bytes, value), _mm512_loadu_ps(s->x));
+    product = _mm512_fmadd_ps(high_values(bytes, value), _mm512_loadu_ps(s->x + 16), product);
     add_product(s, product, scale);
-    next32(s);
+    s->x += 32;
 }
 
-INLINE void put_nibbles_plus(sink *s, const uint8_t p[32], const float scale[2],
-                             const float offset[2])
+INLINE void q4_0(const block_q4_0 *b, sink *s)
 {
-    const __m512 values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m512i first = _mm512_cvtepu8_epi32(load16(p));
-    __m512i second = _mm512_cvtepu8_epi32(load16(p + 16));
-    __m512 low = _mm512_mul_ps(nibble_values(values, first, 0), x16(s, 0));
-    __m512 high = _mm512_mul_ps(nibble_values(values, first, 4), x16(s, 2));
-    low = _mm512_fmadd_ps(nibble_values(values, second, 0), x16(s, 1), low);
-    high = _mm512_fmadd_ps(nibble_values(values, second, 4), x16(s, 3), high);
-    add_product(s, low, scale[0]);
-    add_product(s, high, scale[1]);
-    next32(s);
-    next32(s);
+    put_nibbles(s, b->qs, f32_of_i8(load16(q4_0_values)), f16x16(b->d));
 }
 
-#define QUANT_DOT(name) quant_dot_avx512_##name
-#include "quant/x86/dots.h"
+INLINE void iq4_nl(const block_iq4_nl *b, sink *s)
+{
+    put_nibbles(s, b->qs, f32_of_i8(load16(quant_iq4nl_values)), f16x16(b->d));
+}
+
+INLINE void mxfp4(const block_mxfp4 *b, sink *s)
+{
+    put_nibbles(s, b->qs, f32_of_i8(load16(quant_fp4_values)), _mm512_set1_ps(half_of_e8m0(b->e)));
+}
+
+INLINE void iq4_xs(const block_iq4_xs *b, sink *s)
+{
+    const __m512 value = f32_of_i8(load16(quant_iq4nl_values));
+    float scale[8];
+    to_memory(scale, iq4_xs_scales(b));
+
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        put_nibbles(s, b->qs + 16 * i, value, _mm512_set1_ps(scale[i]));
+}
+
+INLINE void q4_k(const block_q4_k *b, sink *s)
+{
+    const __m512 value = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    float scale[8], offset[8];
+    q4_k_scales(b->scales, b->d, b->dmin, scale, offset);
+    add_offsets(s, offset);
+
+    UNROLLED
+    for (int i = 0; i < 4; i++, s->x += 64) { /* 32 low nibbles, 32 high ones */
+        __m512i a = _mm512_cvtepu8_epi32(load16(b->qs + 32 * i));
+        __m512i c = _mm512_cvtepu8_epi32(load16(b->qs + 32 * i + 16));
+        __m512 low = _mm512_mul_ps(low_values(a, value), _mm512_loadu_ps(s->x));
+        __m512 high = _mm512_mul_ps(high_values(a, value), _mm512_loadu_ps(s->x + 32));
+        low = _mm512_fmadd_ps(low_values(c, value), _mm512_loadu_ps(s->x + 16), low);
+        high = _mm512_fmadd_ps(high_values(c, value), _mm512_loadu_ps(s->x + 48), high);
+        add_product(s, low, _mm512_set1_ps(scale[2 * i]));
+        add_product(s, high, _mm512_set1_ps(scale[2 * i + 1]));
+    }
+}
+
+/* Codes 4j to 4j+3 of each 16, times 2^24: see dot-avx2.c. */
+INLINE __m512 quarter(__m512i codes, int j)
+{
+    const __m512i top =
+        _mm512_broadcast_i32x4(_mm_setr_epi32(0x00808080, 0x01808080, 0x02808080, 0x03808080));
+    const __m512i which = _mm512_add_epi8(top, _mm512_set1_epi32(4 * j << 24));
+    return _mm512_cvtepi32_ps(_mm512_shuffle_epi8(codes, which));
+}
+
+INLINE void put64(sink *s, __m512i codes, __m512 scale)
+{
+    __m512 product = _mm512_mul_ps(quarter(codes, 0), _mm512_loadu_ps(s->shuffled));
+    UNROLLED
+    for (int j = 1; j < 4; j++)
+        product =
+            _mm512_fmadd_ps(quarter(codes, j), _mm512_loadu_ps(s->shuffled + 16 * j), product);
+    add_product(s, product, scale);
+    s->shuffled += 64;
+}
+
+INLINE __m512i load32_twice(const void *p)
+{
+    return _mm512_broadcast_i64x4(load32(p));
+}
+
+/* Rotations to the right, in each 64 bits, of the lower and the upper 32 bytes. */
+INLINE __m512i rotate_halves(__m512i v, int lower, int upper)
+{
+    return _mm512_rorv_epi64(v, _mm512_setr_epi64(lower & 63, lower & 63, lower & 63, lower & 63,
+                                                  upper & 63, upper & 63, upper & 63, upper & 63));
+}
+
+INLINE __m512i masked(__m512i v, int mask)
+{
+    return _mm512_and_si512(v, _mm512_set1_epi8((char)mask));
+}
+
+INLINE void q5_k(const block_q5_k *b, sink *s)
+{
+    const __m512i fifth = load32_twice(b->qh);
+    const __m512i first_half = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    float scale[8], offset[8];
+    q4_k_scales(b->scales, b->d, b->dmin, scale, offset);
+    add_offsets(s, offset);
+    const __m512 scales = _mm512_zextps256_ps512(_mm256_loadu_ps(scale));
+
+    UNROLLED
+    for (int i = 0; i < 4; i++) {
+        __m512i low = masked(rotate_halves(load32_twice(b->qs + 32 * i), 0, 4), 15);
+        __m512i high = masked(rotate_halves(fifth, 2 * i - 4, 2 * i - 3), 16);
+        __m512i group = _mm512_add_epi32(first_half, _mm512_set1_epi32(2 * i));
+        put64(s, _mm512_or_si512(low, high), _mm512_permutexvar_ps(group, scales));
+    }
+}
+
+INLINE void q6_k(const block_q6_k *b, sink *s)
+{
+    const __m512i first_group = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    const __m512 scales = _mm512_mul_ps(f32_of_i8(load16(b->scales)), f16x16(b->d));
+
+    UNROLLED
+    for (int i = 0; i < 4; i++) {
+        __m512i low = _mm512_loadu_si512(b->ql + i / 2 * 64);
+        __m512i high = load32_twice(b->qh + i / 2 * 32);
+        low = masked(i % 2 ? _mm512_srli_epi16(low, 4) : low, 15);
+        high = masked(rotate_halves(high, 4 * (i % 2) - 4, 4 * (i % 2) - 2), 48);
+        __m512i q = _mm512_sub_epi8(_mm512_or_si512(low, high), _mm512_set1_epi8(32));
+        __m512i group = _mm512_add_epi32(first_group, _mm512_set1_epi32(4 * i));
+        put64(s, q, _mm512_permutexvar_ps(group, scales));
+    }
+}
+
+/* Small blocks four at a time, so that they too keep both sums going. */
+#define DOT(name)                                                                                  \
+    float quant_dot_avx512_##name(const void *row, size_t n, const quant_input *x)                 \
+    {                                                                                              \
+        enum { AT_ONCE = sizeof(block_##name) < 50 ? 4 : 1 };                                      \
+        const block_##name *block = row;                                                           \
+        sink s = sink_new(x);                                                                      \
+        for (; n >= AT_ONCE; n -= AT_ONCE, block += AT_ONCE) {                                     \
+            UNROLLED                                                                               \
+            for (int i = 0; i < AT_ONCE; i++)                                                      \
+                name(block + i, &s);                                                               \
+        }                                                                                          \
+        for (; n > 0; n--, block++)                                                                \
+            name(block, &s);                                                                       \
+        return sink_total(&s);                                                                     \
+    }
+QUANT_FOR_EACH_AVX512_DOT(DOT)

@@ -29,6 +29,18 @@ INLINE float f16(const uint8_t *p)
     return _cvtsh_ss(u16_at(p));
 }
 
+/* A float16 eight times; cheaper than f16 and a broadcast. */
+INLINE __m256 f16x8(const uint8_t *p)
+{
+    return _mm256_cvtph_ps(_mm_set1_epi16((short)u16_at(p)));
+}
+
+/* A float32 in memory eight times. */
+INLINE __m256 all(const float *p)
+{
+    return _mm256_broadcast_ss(p);
+}
+
 /* 2^bits - 1 in every byte. */
 INLINE __m256i low_bits(__m256i v, int bits)
 {
