@@ -16,9 +16,9 @@ extern "C" {
  *
  *     (cols / 8 + 64) * 2^-24 * sum over its row of (|scale * code| + |offset|) * |x|
  *
- * as long as nothing overflows or is subnormal; types without offsets: of |weight| * |x|. A row with a weight that
- * is not finite gives infinity or NaN. The order of the additions, and so the last bits, depend on
- * the processor.
+ * as long as nothing overflows or is subnormal, and no |x| but 0 below 2^-100; for types without
+ * offsets that is the sum of |weight| * |x|. A row with a weight that is not finite gives infinity
+ * or NaN. The order of the additions, and so the last bits, depend on the processor.
  *
  * Returns 0, or EINVAL when the weight's shape and stride do not fit its type. */
 int pn_qmv(const pn_qweight *w, const float *x, float *y, unsigned n_threads);

@@ -72,7 +72,7 @@ INLINE void iq4_xs(const block_iq4_xs *b, sink *s)
 
 INLINE void mxfp4(const block_mxfp4 *b, sink *s)
 {
-    put_nibbles(s, b->qs, quant_fp4_values, _mm256_set1_ps(half_of_e8m0(b->e)));
+    put_nibbles(s, b->qs, quant_fp4_values, all(half_e8m0_at(b->e)));
 }
 
 INLINE void nvfp4(const block_nvfp4 *b, sink *s)

@@ -89,7 +89,7 @@ INLINE void iq4_nl(const block_iq4_nl *b, sink *s)
 
 INLINE void mxfp4(const block_mxfp4 *b, sink *s)
 {
-    put_nibbles(s, b->qs, f32_of_i8(load16(quant_fp4_values)), _mm512_set1_ps(half_of_e8m0(b->e)));
+    put_nibbles(s, b->qs, f32_of_i8(load16(quant_fp4_values)), _mm512_set1_ps(*half_e8m0_at(b->e)));
 }
 
 INLINE void iq4_xs(const block_iq4_xs *b, sink *s)

@@ -7,6 +7,21 @@
 /* What the nibbles of Q4_0 stand for. */
 static const int8_t q4_0_values[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
 
+/* Half of each E8M0 scale, as bits: see half_of_e8m0. */
+#define HALF_E8M0(e)   ((e) < 2 ? UINT32_C(0x00200000) << ((e)&1) : ((e)-UINT32_C(1)) << 23)
+#define HALF_E8M0_4(e) HALF_E8M0(e), HALF_E8M0((e) + 1), HALF_E8M0((e) + 2), HALF_E8M0((e) + 3)
+#define HALF_E8M0_16(e)                                                                            \
+    HALF_E8M0_4(e), HALF_E8M0_4((e) + 4), HALF_E8M0_4((e) + 8), HALF_E8M0_4((e) + 12)
+#define HALF_E8M0_64(e)                                                                            \
+    HALF_E8M0_16(e), HALF_E8M0_16((e) + 16), HALF_E8M0_16((e) + 32), HALF_E8M0_16((e) + 48)
+static const uint32_t half_e8m0_bits[256] = {HALF_E8M0_64(0), HALF_E8M0_64(64), HALF_E8M0_64(128),
+                                             HALF_E8M0_64(192)};
+
+INLINE const float *half_e8m0_at(uint8_t e)
+{
+    return (const float *)(const void *)&half_e8m0_bits[e];
+}
+
 /* The 8 scales times d, and the 8 minima times -dmin, of Q4_K and Q5_K. */
 INLINE void q4_k_scales(const uint8_t packed[12], const uint8_t d[2], const uint8_t dmin[2],
                         float scale[8], float offset[8])
