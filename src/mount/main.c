@@ -1,5 +1,6 @@
 /* mount.gguf: shows a GGUF model file as a read-only directory tree. */
 #include "mount/log.h"
+#include "mount/namespace.h"
 #include "mount/options.h"
 #include "mount/supervisor.h"
 
@@ -28,7 +29,8 @@ int main(int argc, char **argv)
     open_standard_descriptors();
     g_auto(options) o;
     g_autoptr(GError) error = NULL;
-    if (!options_parse(&o, argc, argv, &error)) {
+    if (!options_parse(&o, argc, argv, &error) ||
+        (o.mount_namespace != NULL && !namespace_enter(&o, &error))) {
         log_sink log;
         log_begin(&log, LOG_LEVEL_ERROR, false);
         log_say(&log, LOG_LEVEL_ERROR, "%s", error->message);

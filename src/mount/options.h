@@ -9,12 +9,15 @@ typedef enum { ACTION_MOUNT, ACTION_PRINT, ACTION_HELP, ACTION_VERSION } action;
 typedef struct {
     action action;
     char *file;
-    char *dir;        /* ACTION_MOUNT */
+    char *dir;        /* ACTION_MOUNT; NULL: one is made, and removed in the end */
     char *print_path; /* ACTION_PRINT */
 
     bool foreground;
-    bool is_fake;  /* mount(8)'s -f: do everything but mount */
-    int verbosity; /* -1 with -q, 1 with -v, 2 with -d */
+    bool is_fake;          /* mount(8)'s -f: do everything but mount */
+    int verbosity;         /* -1 with -q, 1 with -v, 2 with -d */
+    char *pidfile;         /* NULL: none */
+    char *mount_namespace; /* mount(8)'s -N: a path, to mount in there; NULL */
+    unsigned idle_timeout; /* seconds without a request until it unmounts itself; 0: never */
 
     bool strict;
     bool partial;
@@ -33,9 +36,6 @@ typedef struct {
 bool options_parse(options *o, int argc, char **argv, GError **error);
 void options_clear(options *o);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(options, options_clear)
-
-/* Appends a word to a list of mount options, its commas and backslashes escaped. */
-void options_append(GString *list, const char *word);
 
 /* The text of --help. */
 extern const char options_help[];

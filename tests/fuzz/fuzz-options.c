@@ -16,8 +16,6 @@ static void check_options(const options *o)
     g_assert_nonnull(o->file);
     if (o->action == ACTION_PRINT)
         g_assert_nonnull(o->print_path);
-    else
-        g_assert_nonnull(o->dir);
     g_assert_cmpuint(o->server.fmask, <=, 0777);
     g_assert_cmpuint(o->server.dmask, <=, 0777);
     g_assert_true(o->server.uid != UINT32_MAX && o->server.gid != UINT32_MAX);
