@@ -32,6 +32,9 @@ server_thread *server_thread_get(server *s, size_t size);
 /* What a file was opened as: fuse_file_info.fh. */
 enum { OPENED_CACHED = 0, OPENED_DIRECT = 1 };
 
+/* Remembers that there was a request now. */
+void server_note_use(server *s);
+
 /* The operations of ops.c. */
 extern const struct fuse_lowlevel_ops server_ops;
 void server_init(void *userdata, struct fuse_conn_info *conn);

@@ -10,6 +10,8 @@
 #include "fuse/source.h"
 #include "tree/tree.h"
 
+#include <stdatomic.h>
+
 typedef struct server server;
 
 typedef enum {
@@ -26,7 +28,8 @@ typedef struct {
     mode_t fmask; /* bits that files and directories are denied */
     mode_t dmask;
     server_cache cache;
-    void (*ready)(void *user); /* called once, when the kernel has heard our first answer */
+    _Atomic int64_t *last_request; /* gets the monotonic time of each, microseconds; NULL: none */
+    void (*ready)(void *user);     /* called once, when the kernel has heard our first answer */
     void *user;
 } server_options;
 

@@ -31,8 +31,16 @@ static bool thread_reserve(server_thread *thread, size_t size)
     return true;
 }
 
+void server_note_use(server *s)
+{
+    if (s->options.last_request != NULL)
+        atomic_store_explicit(s->options.last_request, g_get_monotonic_time(),
+                              memory_order_relaxed);
+}
+
 server_thread *server_thread_get(server *s, size_t size)
 {
+    server_note_use(s);
     server_thread *thread = pthread_getspecific(s->threads);
     if (thread == NULL) {
         thread = calloc(1, sizeof *thread);

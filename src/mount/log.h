@@ -12,6 +12,7 @@
 typedef enum {
     LOG_LEVEL_ERROR = 3,
     LOG_LEVEL_WARNING = 4,
+    LOG_LEVEL_NOTICE = 5,
     LOG_LEVEL_INFO = 6,
     LOG_LEVEL_DEBUG = 7
 } log_level;

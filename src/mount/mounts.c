@@ -151,7 +151,7 @@ bool mounts_is_successor(const char *dir, const mount_entry *entry)
 }
 
 /* As an ordinary user: fusermount3 is set-uid root, and checks on its own whose the mount is. */
-static int detach_by_helper(const char *dir)
+static int unmount_by_helper(const char *dir, bool lazily)
 {
     pid_t child = fork();
     if (child < 0)
@@ -160,7 +160,7 @@ static int detach_by_helper(const char *dir)
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        execlp("fusermount3", "fusermount3", "-u", "-z", "-q", "--", dir, (char *)NULL);
+        execlp("fusermount3", "fusermount3", lazily ? "-uzq" : "-uq", "--", dir, (char *)NULL);
         _exit(127);
     }
     int status;
@@ -187,6 +187,20 @@ int mounts_detach(const char *dir, const mount_entry *entry)
     }
     close(fd);
     if (is_on_top && (geteuid() != 0 || error == EPERM))
-        error = detach_by_helper(dir);
+        error = unmount_by_helper(dir, true);
     return error;
+}
+
+int mounts_unmount(const char *dir, const mount_entry *entry)
+{
+    mount_entry top;
+    int error = mounts_at(dir, &top); /* leaves nothing open in there: that would be a use */
+    if (error == 0 && (top.id != entry->id || top.unique != entry->unique ||
+                       top.major != entry->major || top.minor != entry->minor))
+        error = ESTALE;
+    if (error != 0)
+        return error;
+    if (geteuid() != 0)
+        return unmount_by_helper(dir, false);
+    return umount2(dir, UMOUNT_NOFOLLOW) < 0 ? errno : 0;
 }

@@ -32,3 +32,6 @@ bool mounts_is_successor(const char *dir, const mount_entry *entry);
 /* Detaches it from dir: open files go on working. ESTALE when another one is on top, EINVAL when
  * it is not there any more. By fusermount3 where that is needed. */
 int mounts_detach(const char *dir, const mount_entry *entry);
+
+/* Unmounts it unless it is in use: EBUSY, or EPERM where fusermount3 does not tell why. */
+int mounts_unmount(const char *dir, const mount_entry *entry);

@@ -9,9 +9,13 @@
 
 #include "gguf/split.h"
 #include "mount/check.h"
+#include "mount/idle.h"
 #include "mount/log.h"
 #include "mount/message.h"
 #include "mount/mounts.h"
+#include "mount/notify.h"
+#include "mount/option-list.h"
+#include "mount/place.h"
 #include "mount/privileges.h"
 #include "mount/worker.h"
 
@@ -38,7 +42,9 @@ enum { MAX_AT_A_TIME = 64 }; /* messages: then signals have their turn */
 typedef struct {
     const options *options;
     log_sink log;
-    char *point; /* the mount point's real path */
+    char *point;   /* the mount point's real path */
+    char *pidfile; /* its absolute path, once it is written */
+    idle_watch idle;
     int source;
     int caller;  /* pipe to the process that waits; -1: in the foreground */
     int signals; /* signalfd */
@@ -99,7 +105,7 @@ static char *mount_options(const options *o)
 {
     GString *list = g_string_new("ro,nosuid,nodev,default_permissions,subtype=gguf,fsname=");
     g_autofree char *path = g_canonicalize_filename(o->file, NULL);
-    options_append(list, o->fsname != NULL ? o->fsname : path);
+    option_list_append(list, o->fsname != NULL ? o->fsname : path);
     if (o->allow_other)
         g_string_append(list, ",allow_other");
     g_string_append(list, o->kernel->str);
@@ -186,12 +192,36 @@ static void set_readahead(supervisor *s)
         close(fd);
 }
 
+static bool write_pidfile(supervisor *s)
+{
+    if (s->options->pidfile == NULL)
+        return true;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_canonicalize_filename(s->options->pidfile, NULL);
+    g_autofree char *line = g_strdup_printf("%d\n", (int)getpid());
+    if (!g_file_set_contents(path, line, -1, &error)) {
+        fail(s, MOUNT_FAILURE, "the pidfile could not be written: %s", error->message);
+        return false;
+    }
+    s->pidfile = g_steal_pointer(&path);
+    return true;
+}
+
 static void become_ready(supervisor *s)
 {
+    if (!write_pidfile(s)) {
+        kill(s->worker, SIGKILL); /* finish() unmounts */
+        return;
+    }
     s->is_ready = true;
     set_readahead(s);
+    idle_postpone(&s->idle);
     log_pump(&s->log, s->pipe); /* what was said on the way comes before */
-    log_say(&s->log, LOG_LEVEL_INFO, "%s is mounted on %s", s->options->file, s->point);
+    log_say(&s->log, s->options->dir == NULL ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO,
+            "%s is mounted on %s", s->options->file, s->point);
+    g_autofree char *lines = g_strdup_printf("READY=1\nMAINPID=%d\nSTATUS=%s is mounted on %s",
+                                             (int)getpid(), s->options->file, s->point);
+    notify_send(lines);
     go_to_background(s);
 }
 
@@ -242,6 +272,8 @@ static void take_messages(supervisor *s)
 
 static void stop(supervisor *s)
 {
+    if (s->is_ready && !s->is_stopping)
+        notify_send("STOPPING=1");
     if (s->is_stopping || !s->is_mounted) {
         kill(s->worker, SIGKILL);
     } else {
@@ -269,12 +301,28 @@ static void take_signals(supervisor *s)
     }
 }
 
+/* A plain unmount, which open files and working directories in there forbid: then later. */
+static void unmount_when_idle(supervisor *s)
+{
+    if (!s->is_ready || s->is_stopping || idle_left(&s->idle) != 0)
+        return;
+    idle_postpone(&s->idle);
+    int error = mounts_unmount(s->point, &s->mount);
+    if (error == 0)
+        log_say(&s->log, LOG_LEVEL_INFO, "%s: unmounted, since nobody used it for %u seconds",
+                s->point, s->options->idle_timeout);
+    else
+        log_say(&s->log, LOG_LEVEL_DEBUG, "%s: it is in use, and not unmounted yet: %s", s->point,
+                strerror(error));
+}
+
 static void supervise(supervisor *s)
 {
     while (!s->is_over) {
         struct pollfd fds[] = {
             {s->signals, POLLIN, 0}, {s->socket, POLLIN, 0}, {s->pipe, POLLIN, 0}};
-        if (poll(fds, G_N_ELEMENTS(fds), -1) < 0 && errno != EINTR)
+        int wait = s->is_ready && !s->is_stopping ? idle_left(&s->idle) : -1;
+        if (poll(fds, G_N_ELEMENTS(fds), wait) < 0 && errno != EINTR)
             break;
         if (fds[2].revents != 0 && !log_pump(&s->log, s->pipe)) {
             close(s->pipe);
@@ -283,6 +331,7 @@ static void supervise(supervisor *s)
         if (fds[1].revents != 0)
             take_messages(s);
         take_signals(s);
+        unmount_when_idle(s);
     }
     take_messages(s); /* what it sent last */
     if (s->pipe >= 0)
@@ -296,6 +345,8 @@ static int finish(supervisor *s)
     int status = killed ? MOUNT_SYSTEM : WEXITSTATUS(s->wait_status);
     bool was_left =
         s->is_mounted && mounts_exists(&s->mount) && !mounts_is_successor(s->point, &s->mount);
+    if (s->is_ready && !s->is_stopping)
+        notify_send("STOPPING=1");
     if (was_left)
         unmount(s);
     if (s->status != 0)
@@ -309,8 +360,8 @@ static int finish(supervisor *s)
     else if (status != 0 && s->options->action == ACTION_MOUNT)
         log_say(&s->log, LOG_LEVEL_ERROR, "%s: the worker failed%s", s->options->file,
                 was_left ? "; it is unmounted" : "");
-    if (!s->is_ready)
-        tell_caller(s, status);
+    if (s->pidfile != NULL)
+        unlink(s->pidfile);
     return status;
 }
 
@@ -338,7 +389,7 @@ static bool start_worker(supervisor *s)
     if (s->worker < 0)
         return false;
     if (s->worker == 0) {
-        worker_plan plan = {s->options, s->source, sockets[1], pipes[1]};
+        worker_plan plan = {s->options, s->source, sockets[1], pipes[1], s->idle.last};
         worker_main(&plan);
     }
     close(sockets[1]);
@@ -351,13 +402,21 @@ static bool start_worker(supervisor *s)
 
 static int run(supervisor *s)
 {
-    if (!start_worker(s)) {
+    errno = idle_begin(&s->idle, s->options->idle_timeout);
+    if (errno != 0 || !start_worker(s)) {
         log_say(&s->log, LOG_LEVEL_ERROR, "the worker could not be started: %s", strerror(errno));
-        tell_caller(s, MOUNT_SYSTEM);
         return MOUNT_SYSTEM;
     }
     supervise(s);
     return finish(s);
+}
+
+/* A mount point that we made goes with us. */
+static void leave_place(supervisor *s)
+{
+    if (s->options->dir == NULL && s->point != NULL)
+        place_remove(s->point);
+    g_clear_pointer(&s->point, free);
 }
 
 /* In two processes: the first waits for the result, and gives it to whoever called. */
@@ -378,7 +437,10 @@ static int run_in_background(supervisor *s)
     }
     close(pipes[0]);
     s->caller = pipes[1];
-    return run(s);
+    int status = run(s);
+    leave_place(s); /* before the caller hears of it */
+    tell_caller(s, status);
+    return status;
 }
 
 static bool prepare(supervisor *s, GError **error)
@@ -389,13 +451,16 @@ static bool prepare(supervisor *s, GError **error)
         return false;
     if (o->action == ACTION_PRINT)
         return true;
-    s->point = check_mount_point(o->dir, &s->log, error);
-    return s->point != NULL && check_device(error);
+    if (!check_device(error))
+        return false;
+    s->point =
+        o->dir != NULL ? check_mount_point(o->dir, &s->log, error) : place_make(o->file, error);
+    return s->point != NULL;
 }
 
 int supervisor_run(const options *o)
 {
-    static const log_level levels[] = {LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO,
+    static const log_level levels[] = {LOG_LEVEL_ERROR, LOG_LEVEL_NOTICE, LOG_LEVEL_INFO,
                                        LOG_LEVEL_DEBUG};
     supervisor s = {.options = o, .caller = -1, .socket = -1, .pipe = -1};
     log_begin(&s.log, levels[o->verbosity + 1], o->server.debug);
@@ -408,9 +473,10 @@ int supervisor_run(const options *o)
         status = 0;
     } else if (o->foreground || o->action == ACTION_PRINT) {
         status = run(&s);
+        leave_place(&s);
     } else {
         status = run_in_background(&s);
     }
-    free(s.point);
+    g_free(s.point);
     return status;
 }

@@ -327,6 +327,7 @@ G_NORETURN void worker_main(const worker_plan *plan)
         server_options serving = o->server;
         serving.ready = on_ready;
         serving.user = &w;
+        serving.last_request = plan->last_request;
         w.server = server_new(w.channel, &serving);
         if (w.server == NULL)
             refuse(&w, MOUNT_SYSTEM, "the session could not be made");

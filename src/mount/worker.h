@@ -5,9 +5,10 @@
 
 typedef struct {
     const options *options;
-    int source; /* the file */
-    int socket; /* to the supervisor */
-    int log;    /* the pipe */
+    int source;                    /* the file */
+    int socket;                    /* to the supervisor */
+    int log;                       /* the pipe */
+    _Atomic int64_t *last_request; /* of server_options */
 } worker_plan;
 
 /* In the process after the fork; never returns. */

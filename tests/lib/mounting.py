@@ -11,6 +11,7 @@ import time
 BUILD = pathlib.Path(os.environ.get("PN_BUILD", pathlib.Path(__file__).parents[2] / "build"))
 PROGRAM = BUILD / "src/mount/mount.gguf"
 SAMPLE_MAKER = BUILD / "tests/sample/gguf-sample"
+PROGRAM_NAMES = (b"mount.gguf", b"mount.fuse.gguf")
 DATA = pathlib.Path(__file__).parents[1] / "data"
 IS_ROOT = os.getuid() == 0
 
@@ -25,9 +26,9 @@ def mount_gguf(*arguments, **options):
     return run(PROGRAM, *arguments, **options)
 
 
-def mounts():
-    """(mount point, type, source) of what is mounted, in order."""
-    with open("/proc/self/mountinfo", errors="surrogateescape") as table:
+def mounts(process="self"):
+    """(mount point, type, source) of what is mounted where the process lives, in order."""
+    with open(f"/proc/{process}/mountinfo", errors="surrogateescape") as table:
         return _parse_mounts(table.read())
 
 
@@ -97,9 +98,14 @@ def processes_of(word):
             running = _status(entry, "State")[0] not in "ZX"
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if running and os.path.basename(words[0]) == b"mount.gguf" and os.fsencode(word) in words:
+        if running and os.path.basename(words[0]) in PROGRAM_NAMES and os.fsencode(word) in words:
             found.append(int(entry))
     return found
+
+
+def supervisor_of(pids):
+    """Of the two processes of a mount the one that is not the other's child."""
+    return next(pid for pid in pids if int(_status(pid, "PPid")) not in pids)
 
 
 class Mount:
@@ -202,7 +208,7 @@ def _serving_below(folder):
             words = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
         except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
             continue
-        if os.path.basename(words[0]) == b"mount.gguf" and any(
+        if os.path.basename(words[0]) in PROGRAM_NAMES and any(
                 word.startswith(os.fsencode(f"{folder}/")) for word in words):
             found.add(int(entry))
     return found

@@ -127,7 +127,6 @@ def test_the_mount_point_is_a_dead_mount(mounted, sample):
 
 @pytest.mark.parametrize("arguments,words", [
     ([], ["--help"]),
-    (["FILE"], []),
     (["FILE", "POINT", "third"], []),
     (["--nonsense", "FILE", "POINT"], ["--nonsense"]),
     (["-o", "nonsense", "FILE", "POINT"], ["nonsense"]),

@@ -1,0 +1,43 @@
+/* Making and removing the directory that stands in for a mount point. */
+#include "mount/place.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_CLASHES = 100 };
+
+static char *name_of(const char *file)
+{
+    char *name = g_path_get_basename(file);
+    if (strlen(name) > strlen(".gguf") && g_str_has_suffix(name, ".gguf"))
+        name[strlen(name) - strlen(".gguf")] = '\0';
+    return name;
+}
+
+char *place_make(const char *file, GError **error)
+{
+    g_autofree char *name = name_of(file);
+    g_autofree char *path = g_strdup(name);
+    int e = mkdir(path, 0777) < 0 ? errno : 0;
+    for (int i = 1; e == EEXIST && i < MOST_CLASHES; i++) {
+        g_free(path);
+        path = g_strdup_printf("%s (%d)", name, i);
+        e = mkdir(path, 0777) < 0 ? errno : 0;
+    }
+    char *real = e == 0 ? realpath(path, NULL) : NULL;
+    if (e == 0 && real == NULL)
+        e = errno;
+    if (real == NULL)
+        g_set_error(error, MOUNT_ERROR, (int)mount_error_of(e),
+                    "%s: this directory could not be made to mount on (%s); name another as DIR",
+                    path, strerror(e));
+    return real;
+}
+
+void place_remove(const char *path)
+{
+    rmdir(path);
+}
