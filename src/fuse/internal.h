@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "fuse/buffers.h"
 #include "fuse/server.h"
 #include "fuse/tuning.h"
 
@@ -11,23 +12,23 @@ struct server {
     struct fuse_session *session;
     server_options options;
     pthread_key_t threads; /* server_thread */
+    buffers buffers;       /* of SERVER_BUFFER bytes, for reads */
     tree *tree;
     view_model *model;
     const source_set *sources;
     atomic_bool *has_told; /* one a shard: its change has been logged */
 };
 
-enum { SERVER_BUFFER = 1 << 20 }; /* the longest read that libfuse asks the kernel for */
+enum { SERVER_BUFFER = TUNING_MAX_READ };
 
 /* What a thread works in, so that nothing is allocated on the way of a request. */
 typedef struct {
-    uint8_t *buffer; /* page-aligned */
-    size_t size;
+    uint8_t *buffer; /* of SERVER_BUFFER bytes, page-aligned; for all but reads */
     view_scratch *scratch;
 } server_thread;
 
-/* The calling thread's, with a buffer of at least `size` bytes. NULL when there is no memory. */
-server_thread *server_thread_get(server *s, size_t size);
+/* The calling thread's. NULL when there is no memory. */
+server_thread *server_thread_get(server *s);
 
 /* What a file was opened as: fuse_file_info.fh. */
 enum { OPENED_CACHED = 0, OPENED_DIRECT = 1 };

@@ -29,7 +29,7 @@ typedef struct {
 static bool call_begin(call *c, fuse_req_t req, fuse_ino_t ino)
 {
     *c = (call){.s = fuse_req_userdata(req), .ino = ino};
-    c->thread = server_thread_get(c->s, SERVER_BUFFER);
+    c->thread = server_thread_get(c->s);
     if (c->thread == NULL)
         fuse_reply_err(req, ENOMEM);
     return c->thread != NULL;
@@ -128,7 +128,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 static int readlink_run(void *arg)
 {
     call *c = arg;
-    return tree_readlink(c->s->tree, c->ino, (char *)c->thread->buffer, c->thread->size);
+    return tree_readlink(c->s->tree, c->ino, (char *)c->thread->buffer, (size_t)SERVER_BUFFER);
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
@@ -290,7 +290,7 @@ static void reply_dir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bo
     if (!call_begin(&d.c, req, ino))
         return;
     char *buffer = (char *)d.c.thread->buffer;
-    size = MIN(size, d.c.thread->size);
+    size = MIN(size, (size_t)SERVER_BUFFER);
     size_t used = 0;
     int error = 0;
     for (uint64_t offset = (uint64_t)off;;) {
@@ -325,14 +325,15 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 static int getxattr_run(void *arg)
 {
     call *c = arg;
-    return tree_getxattr(c->s->tree, c->ino, c->name, (char *)c->thread->buffer, c->thread->size,
-                         &c->len);
+    return tree_getxattr(c->s->tree, c->ino, c->name, (char *)c->thread->buffer,
+                         (size_t)SERVER_BUFFER, &c->len);
 }
 
 static int listxattr_run(void *arg)
 {
     call *c = arg;
-    return tree_listxattr(c->s->tree, c->ino, (char *)c->thread->buffer, c->thread->size, &c->len);
+    return tree_listxattr(c->s->tree, c->ino, (char *)c->thread->buffer, (size_t)SERVER_BUFFER,
+                          &c->len);
 }
 
 /* size is what the caller has room for; 0 asks for the length. */

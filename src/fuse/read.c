@@ -1,7 +1,7 @@
 /* Answering a read: pieces of views put together to what the kernel asked for.
  *
  * A long piece that stands in the mapping goes to the kernel from there; short ones and those that
- * have to be made go through the thread's buffer. A reply is never short but at the end of the
+ * have to be made go through a buffer. A reply is never short but at the end of the
  * file, for the kernel takes a short one for the end, and cuts the file: what cannot be had whole
  * is EIO. The exception is a file opened with direct_io, since part of it is lost for good: there a
  * reply ends with the last byte that can be had.
@@ -30,10 +30,11 @@ typedef struct {
 typedef struct {
     server *s;
     server_thread *thread;
+    uint8_t *buffer; /* of SERVER_BUFFER bytes */
     uint64_t ino;
     uint64_t offset;
-    size_t filled;   /* bytes of the reply so far, in … */
-    size_t buffered; /* … of which this many are in the thread's buffer */
+    size_t filled;   /* bytes of the reply so far, … */
+    size_t buffered; /* … of which this many are in the buffer */
     struct iovec segments[MAX_SEGMENTS];
     int n_segments;
     claim claims[MAX_CLAIMS];
@@ -52,7 +53,7 @@ static int step_run(void *arg)
 {
     step *st = arg;
     const reply *r = st->r;
-    void *room = r->thread->buffer + r->buffered;
+    void *room = r->buffer + r->buffered;
     int error = tree_read(r->s->tree, r->ino, r->offset + r->filled, room, st->len,
                           r->thread->scratch, &st->piece);
     view_piece *piece = &st->piece;
@@ -99,7 +100,7 @@ static int add_claim(reply *r, const view_piece *piece)
 
 static void add_segment(reply *r, const view_piece *piece)
 {
-    void *data = piece->direct != NULL ? (void *)piece->direct : r->thread->buffer + r->buffered;
+    void *data = piece->direct != NULL ? (void *)piece->direct : r->buffer + r->buffered;
     struct iovec *last = r->n_segments > 0 ? &r->segments[r->n_segments - 1] : NULL;
     if (last != NULL && (uint8_t *)last->iov_base + last->iov_len == (uint8_t *)data)
         last->iov_len += piece->len;
@@ -171,11 +172,14 @@ void server_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
     server *s = fuse_req_userdata(req);
     reply r;
     r.s = s;
-    r.thread = server_thread_get(s, size);
+    r.thread = server_thread_get(s);
+    r.buffer = buffers_take(&s->buffers);
     r.ino = ino;
     r.offset = (uint64_t)offset;
     int error = 0;
-    if (r.thread == NULL)
+    if (size > SERVER_BUFFER)
+        error = EINVAL; /* not what was agreed on */
+    else if (r.thread == NULL || r.buffer == NULL)
         error = ENOMEM;
     else if (fi->fh == OPENED_DIRECT)
         error = fill_direct(&r, size);
@@ -190,6 +194,8 @@ void server_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
         fuse_reply_buf(req, r.segments[0].iov_base, r.segments[0].iov_len);
     else
         fuse_reply_iov(req, r.segments, r.n_segments);
+    if (r.buffer != NULL)
+        buffers_give(&s->buffers, r.buffer);
 }
 
 bool server_lost_its_end(server *s, server_thread *thread, uint64_t ino, uint64_t size)
@@ -197,6 +203,7 @@ bool server_lost_its_end(server *s, server_thread *thread, uint64_t ino, uint64_
     reply r;
     r.s = s;
     r.thread = thread;
+    r.buffer = thread->buffer;
     r.ino = ino;
     r.offset = size > 0 ? size - 1 : 0;
     return size > 0 && !fill_exactly(&r, 1);

@@ -11,24 +11,25 @@ static void thread_free(void *arg)
 {
     server_thread *thread = arg;
     if (thread->buffer != NULL)
-        munmap(thread->buffer, thread->size);
+        munmap(thread->buffer, SERVER_BUFFER);
     if (thread->scratch != NULL)
         view_scratch_free(thread->scratch);
     free(thread);
 }
 
-static bool thread_reserve(server_thread *thread, size_t size)
+static server_thread *thread_new(void)
 {
-    if (size <= thread->size)
-        return true;
-    uint8_t *buffer = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (buffer == MAP_FAILED)
-        return false;
-    if (thread->buffer != NULL)
-        munmap(thread->buffer, thread->size);
-    thread->buffer = buffer;
-    thread->size = size;
-    return true;
+    server_thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL)
+        return NULL;
+    void *buffer =
+        mmap(NULL, SERVER_BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    thread->buffer = buffer != MAP_FAILED ? buffer : NULL;
+    thread->scratch = view_scratch_new();
+    if (thread->buffer != NULL && thread->scratch != NULL)
+        return thread;
+    thread_free(thread);
+    return NULL;
 }
 
 void server_note_use(server *s)
@@ -38,22 +39,17 @@ void server_note_use(server *s)
                               memory_order_relaxed);
 }
 
-server_thread *server_thread_get(server *s, size_t size)
+server_thread *server_thread_get(server *s)
 {
     server_note_use(s);
     server_thread *thread = pthread_getspecific(s->threads);
-    if (thread == NULL) {
-        thread = calloc(1, sizeof *thread);
-        if (thread == NULL || pthread_setspecific(s->threads, thread) != 0) {
-            free(thread);
-            return NULL;
-        }
-    }
-    if (thread->scratch == NULL)
-        thread->scratch = view_scratch_new();
-    if (thread->scratch == NULL || !thread_reserve(thread, MAX(size, (size_t)SERVER_BUFFER)))
-        return NULL;
-    return thread;
+    if (thread != NULL)
+        return thread;
+    thread = thread_new();
+    if (thread == NULL || pthread_setspecific(s->threads, thread) == 0)
+        return thread;
+    thread_free(thread);
+    return NULL;
 }
 
 void server_init(void *userdata, struct fuse_conn_info *conn)
@@ -90,6 +86,7 @@ void server_free(server *s)
     if (own != NULL)
         thread_free(own);
     pthread_key_delete(s->threads);
+    buffers_clear(&s->buffers);
     fuse_session_destroy(s->session); /* closes the channel */
     free(s->has_told);
     free(s);
@@ -118,7 +115,7 @@ int server_run(server *s, tree *t, view_model *model, const source_set *sources)
     s->sources = sources;
     s->has_told = calloc(sources->n, sizeof *s->has_told);
     struct fuse_loop_config *config = tuning_loop();
-    if (s->has_told == NULL || config == NULL)
+    if (s->has_told == NULL || config == NULL || buffers_init(&s->buffers, SERVER_BUFFER) != 0)
         return ENOMEM;
     int result = -shake_hands(s);
     if (result == 0)

@@ -31,6 +31,8 @@ void tuning_connection(struct fuse_conn_info *conn)
     want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
     want(conn, FUSE_CAP_ASYNC_READ, true);
     want(conn, FUSE_CAP_ASYNC_DIO, true);
+    if (conn->max_write > TUNING_MAX_READ) /* which limits reads as well */
+        conn->max_write = TUNING_MAX_READ;
     conn->max_background = MAX_BACKGROUND;
 }
 
