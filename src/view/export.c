@@ -16,10 +16,9 @@ enum { ENTRY_MAX = 128, DIMENSION_MAX = 21, METADATA_SLACK = 1024 * 1024 };
 /* Longer names are not worth the walk over them. */
 enum { NAME_LIMIT = 64 * 1024 };
 
-const export_budget export_whole_budget = {
-    .header = 100000000 - EXPORT_METADATA_MAX - METADATA_SLACK,
-    .data = UINT64_C(1) << 62,
-};
+typedef struct {
+    uint64_t header, data;
+} budget;
 
 static const unsigned widths[] = {8, 4, 2, 1};
 
@@ -99,35 +98,60 @@ static name_verdict choose_name(const pn_gguf_file *gguf, export_tensor *t, uint
 }
 
 /* Takes what a tensor needs, in the widest of the exports; false when there is too little left. */
-static bool take(export_budget *budget, const pn_gguf_tensor *tensor, uint64_t json_len)
+static bool take(budget *left, const pn_gguf_tensor *tensor, uint64_t json_len)
 {
     uint64_t header = json_len + ENTRY_MAX + (uint64_t)tensor->n_dims * DIMENSION_MAX;
     uint64_t data = tensor->n_elems * 8;
 
-    if (header > budget->header || data > budget->data)
+    if (header > left->header || data > left->data)
         return false;
-    budget->header -= header;
-    budget->data -= data;
+    left->header -= header;
+    left->data -= data;
     return true;
 }
 
-/* The first tensor that the budget has no room for. */
-static uint64_t find_end(const pn_gguf_file *gguf)
+static void add_left_out(export_limits *limits, uint64_t index)
 {
-    export_budget budget = export_whole_budget;
-
-    for (uint64_t i = 0; i < gguf->n_tensors; i++) {
-        export_tensor t = {.tensor = pn_gguf_tensor_at(gguf, i)};
-        uint64_t json_len;
-        if (choose_form(&t.tensor, TENSOR_F32, &t) &&
-            choose_name(gguf, &t, &json_len) == NAME_FITS && !take(&budget, &t.tensor, json_len))
-            return i;
-    }
-    return gguf->n_tensors;
+    if (limits->to == 0)
+        limits->from = index;
+    limits->to = index + 1;
 }
 
-bool export_problem(const pn_gguf_file *gguf, uint64_t index, export_budget *budget, GString *out,
-                    bool *ends)
+static export_limits find_limits(const pn_gguf_file *gguf)
+{
+    export_limits limits = {.end = gguf->n_tensors};
+    budget left = {
+        .header = 100000000 - EXPORT_METADATA_MAX - METADATA_SLACK,
+        .data = UINT64_C(1) << 62,
+    };
+
+    for (uint64_t i = 0; i < limits.end; i++) {
+        export_tensor t = {.tensor = pn_gguf_tensor_at(gguf, i)};
+        uint64_t json_len;
+        if (!choose_form(&t.tensor, TENSOR_F32, &t))
+            continue;
+        if (choose_name(gguf, &t, &json_len) != NAME_FITS) {
+            add_left_out(&limits, i);
+        } else if (!take(&left, &t.tensor, json_len)) {
+            add_left_out(&limits, i);
+            limits.end = i;
+        }
+    }
+    return limits;
+}
+
+const export_limits *export_limits_get(view_model *model)
+{
+    const export_limits *known = view_model_kept(model, VIEW_KEPT_EXPORT_LIMITS);
+    if (known)
+        return known;
+
+    export_limits found = find_limits(view_model_gguf(model));
+    return view_model_keep(model, VIEW_KEPT_EXPORT_LIMITS, g_memdup2(&found, sizeof found));
+}
+
+bool export_problem(const pn_gguf_file *gguf, const export_limits *limits, uint64_t index,
+                    GString *out)
 {
     static const char *const reasons[] = {
         [NAME_REPEATED] = "its name is that of an earlier one",
@@ -138,23 +162,20 @@ bool export_problem(const pn_gguf_file *gguf, uint64_t index, export_budget *bud
     export_tensor t = {.tensor = pn_gguf_tensor_at(gguf, index)};
     uint64_t json_len;
 
-    *ends = false;
-    if (!choose_form(&t.tensor, TENSOR_F32, &t))
+    if (index > limits->end || !choose_form(&t.tensor, TENSOR_F32, &t))
         return false;
     name_verdict verdict = choose_name(gguf, &t, &json_len);
-    if (verdict == NAME_FITS && take(budget, &t.tensor, json_len))
+    if (verdict == NAME_FITS && index < limits->end)
         return false;
 
     g_string_append_printf(out, "tensor %" PRIu64 " (", index + 1);
     pn_escape_brief(out, t.tensor.name, t.tensor.name_len);
-    if (verdict == NAME_FITS) {
-        *ends = true;
+    if (verdict == NAME_FITS)
         g_string_append(out, ") and all that follow are left out of export/model.*.safetensors: "
                              "they are more than the format allows");
-    } else {
+    else
         g_string_append_printf(out, ") is left out of export/model.*.safetensors: %s",
                                reasons[verdict]);
-    }
     return true;
 }
 
@@ -164,7 +185,7 @@ bool export_find(const pn_gguf_file *gguf, const export_plan *plan, tensor_form 
     uint64_t json_len;
 
     for (; place->width < G_N_ELEMENTS(widths); place->width++, place->index = 0) {
-        for (; place->index < plan->end; place->index++) {
+        for (; place->index < plan->limits->end; place->index++) {
             out->tensor = pn_gguf_tensor_at(gguf, place->index);
             if (!choose_form(&out->tensor, form, out) ||
                 tensor_elem_size(&out->tensor, out->form) != widths[place->width] ||
@@ -209,7 +230,7 @@ static void walk_all(const pn_gguf_file *gguf, tensor_form form, export_plan *pl
 
 const export_plan *export_known_plan(const view_model *model, tensor_form form)
 {
-    return view_model_kept(model, (unsigned)form);
+    return view_model_kept(model, VIEW_KEPT_EXPORT_PLAN + (unsigned)form);
 }
 
 int export_plan_get(view_model *model, tensor_form form, view_scratch *scratch,
@@ -221,13 +242,13 @@ int export_plan_get(view_model *model, tensor_form form, view_scratch *scratch,
     if (*out)
         return 0;
 
-    export_plan found = {.end = find_end(gguf)};
+    export_plan found = {.limits = export_limits_get(model)};
     walk_all(gguf, form, &found, scratch->points);
 
     export_plan *plan = g_malloc(sizeof *plan + found.n_points * sizeof *plan->points);
     *plan = found;
     memcpy(plan->points, scratch->points, found.n_points * sizeof *plan->points);
-    *out = view_model_keep(model, (unsigned)form, plan);
+    *out = view_model_keep(model, VIEW_KEPT_EXPORT_PLAN + (unsigned)form, plan);
     return 0;
 }
 

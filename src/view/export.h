@@ -19,9 +19,15 @@ typedef struct {
     unsigned width;   /* which width */
 } export_place;
 
-/* What is kept about an export. */
+/* What is kept about all exports. */
 typedef struct {
-    uint64_t end;  /* tensors from here on are left out */
+    uint64_t end;      /* tensors from here on are left out: they go beyond the limits */
+    uint64_t from, to; /* this one, and those that are left out one by one, lie in here */
+} export_limits;
+
+/* What is kept about one. */
+typedef struct {
+    const export_limits *limits;
     uint64_t size; /* bytes of all tensors */
     bool is_cut;   /* one of them is cut off */
     unsigned n_points;
@@ -54,14 +60,10 @@ void export_step_over(export_place *place, const export_tensor *tensor);
 /* The last checkpoint that does not lie behind byte data_at. */
 export_place export_start(const export_plan *plan, uint64_t data_at);
 
-/* What the limits leave room for. */
-typedef struct {
-    uint64_t header, data;
-} export_budget;
-extern const export_budget export_whole_budget;
+/* The limits, found when they are first asked for. */
+const export_limits *export_limits_get(view_model *model);
 
-/* Why tensor `index` is left out though it has a float view, as a sentence appended to out; tensors
- * are asked for in order, with a budget that begins whole. False when it is not, or for a reason
- * that the parser gave already. *ends: so are all that follow. */
-bool export_problem(const pn_gguf_file *gguf, uint64_t index, export_budget *budget, GString *out,
-                    bool *ends);
+/* Appends a sentence on why tensor `index` is left out; false when it is not, or has no float view,
+ * of which the parser gave the reason. */
+bool export_problem(const pn_gguf_file *gguf, const export_limits *limits, uint64_t index,
+                    GString *out);

@@ -10,7 +10,7 @@ enum { MAX_NOTES = 1000 };
 struct view_model {
     const pn_gguf_file *gguf; /* borrowed */
     text_cache *texts;
-    void *kept[VIEW_MODEL_SLOTS]; /* NULL, then for ever what was put there */
+    void *kept[VIEW_KEPT_SLOTS]; /* NULL, then for ever what was put there */
     GMutex lock;
     GPtrArray *notes; /* under lock: sentences, each once, at most MAX_NOTES */
 };
@@ -32,7 +32,7 @@ void view_model_free(view_model *model)
     g_mutex_clear(&model->lock);
     g_ptr_array_unref(model->notes);
     text_cache_free(model->texts);
-    for (unsigned i = 0; i < VIEW_MODEL_SLOTS; i++)
+    for (unsigned i = 0; i < VIEW_KEPT_SLOTS; i++)
         g_free(model->kept[i]);
     g_free(model);
 }

@@ -24,7 +24,12 @@ text_scratch *view_scratch_texts(view_scratch *scratch);
 /* What a view found out about the model and keeps, one block of memory (g_malloc) in a slot of its
  * own. view_model_keep publishes `made`, unless another thread was faster, and returns what is
  * kept; made is the model's from then on. */
-enum { VIEW_MODEL_SLOTS = 3 };
+enum {
+    VIEW_KEPT_SURVEY,
+    VIEW_KEPT_EXPORT_LIMITS,
+    VIEW_KEPT_EXPORT_PLAN, /* one a form: float32, float16, bfloat16 */
+    VIEW_KEPT_SLOTS = VIEW_KEPT_EXPORT_PLAN + 3,
+};
 const void *view_model_kept(const view_model *model, unsigned slot);
 const void *view_model_keep(view_model *model, unsigned slot, void *made);
 

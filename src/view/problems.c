@@ -6,50 +6,48 @@
 #include "view/model.h"
 #include "view/views.h"
 
-/* text_state.phase; of the tensors, left[] is what an export's budget has left */
+/* text_state.phase */
 enum { OF_PARSER, OF_EXPORTS };
 
-static int parser_step(const pn_gguf_file *gguf, text_state *state, GString *line, text_sink *sink)
+static int parser_step(const text_job *job, text_state *state, text_sink *sink)
 {
+    const pn_gguf_file *gguf = view_model_gguf(job->model);
+
     if (state->item == gguf->n_problems) {
-        *state = (text_state){
-            .phase = OF_EXPORTS,
-            .left = {export_whole_budget.header, export_whole_budget.data},
-        };
+        *state = (text_state){.phase = OF_EXPORTS, .item = export_limits_get(job->model)->from};
         return TEXT_MORE;
     }
     text_depends(sink, gguf, gguf->kv_shard, gguf->shards[gguf->kv_shard].data, gguf->header_size);
-    pn_gguf_problem_text(gguf, state->item++, line);
-    g_string_append_c(line, '\n');
-    text_put(sink, line->str, line->len);
+    g_string_truncate(job->line, 0);
+    pn_gguf_problem_text(gguf, state->item++, job->line);
+    g_string_append_c(job->line, '\n');
+    text_put(sink, job->line->str, job->line->len);
     return TEXT_MORE;
 }
 
-static int exports_step(const pn_gguf_file *gguf, text_state *state, GString *line, text_sink *sink)
+static int exports_step(const text_job *job, text_state *state, text_sink *sink)
 {
-    export_budget budget = {state->left[0], state->left[1]};
-    bool ends;
+    const pn_gguf_file *gguf = view_model_gguf(job->model);
+    const export_limits *limits = export_limits_get(job->model);
+    uint64_t index = state->item;
 
-    if (state->item == gguf->n_tensors)
+    if (index == limits->to)
         return TEXT_END;
-    pn_gguf_tensor tensor = pn_gguf_tensor_at(gguf, state->item);
-    text_depends(sink, gguf, tensor.shard, tensor.name, tensor.name_len);
-    if (export_problem(gguf, state->item++, &budget, line, &ends)) {
-        g_string_append_c(line, '\n');
-        text_put(sink, line->str, line->len);
+    state->item++;
+    g_string_truncate(job->line, 0);
+    if (export_problem(gguf, limits, index, job->line)) {
+        pn_gguf_tensor tensor = pn_gguf_tensor_at(gguf, index);
+        text_depends(sink, gguf, tensor.shard, tensor.name, tensor.name_len);
+        g_string_append_c(job->line, '\n');
+        text_put(sink, job->line->str, job->line->len);
     }
-    state->left[0] = budget.header;
-    state->left[1] = budget.data;
-    return ends ? TEXT_END : TEXT_MORE;
+    return TEXT_MORE;
 }
 
 static int problems_step(const text_job *job, text_state *state, text_sink *sink)
 {
-    const pn_gguf_file *gguf = view_model_gguf(job->model);
-
-    g_string_truncate(job->line, 0);
-    return state->phase == OF_PARSER ? parser_step(gguf, state, job->line, sink)
-                                     : exports_step(gguf, state, job->line, sink);
+    return state->phase == OF_PARSER ? parser_step(job, state, sink)
+                                     : exports_step(job, state, sink);
 }
 
 static const text_maker problems_text = {.id = TEXT_PROBLEMS, .step = problems_step};

@@ -14,6 +14,9 @@
 /* The tensors' bytes begin at a whole page, for those who map the file. */
 enum { LENGTH_SIZE = 8, DATA_ALIGNMENT = 4096 };
 
+/* Less than this is copied, so that many small tensors make one piece. */
+enum { MIN_DIRECT = 64 * 1024 };
+
 /* Of the metadata: what is no string or number, or longer, is left out. */
 enum { KEY_MAX = 256, STRING_MAX = 64 * 1024, ARRAY_MAX = 64 };
 
@@ -215,23 +218,47 @@ static void read_length(const layout *l, uint64_t offset, void *buffer, size_t l
     memcpy(buffer, (const char *)&length + offset, piece->len);
 }
 
-/* The piece of one tensor that holds byte data_at of all. */
+/* Adds to what is in the buffer; false for bytes of another source file, which cannot be added. */
+static bool add_part(uint8_t *buffer, const view_piece *part, view_piece *piece)
+{
+    if (piece->len > 0 && part->shard != piece->shard)
+        return false;
+    if (part->direct)
+        memcpy(buffer + piece->len, part->direct, part->len);
+    piece->len += part->len;
+    piece->shard = part->shard;
+    piece->source_end = MAX(piece->source_end, part->source_end);
+    return true;
+}
+
+/* From byte data_at of all tensors: a large one straight from the mapping, small ones together. */
 static int read_data(view_model *model, tensor_form form, const export_plan *plan, uint64_t data_at,
-                     void *buffer, size_t len, view_scratch *scratch, view_piece *piece)
+                     uint8_t *buffer, size_t len, view_scratch *scratch, view_piece *piece)
 {
     const pn_gguf_file *gguf = view_model_gguf(model);
     export_place place = export_start(plan, data_at);
     export_tensor t;
+    int result = EIO; /* where the names have changed since the plan was made */
 
-    while (export_find(gguf, plan, form, &place, &t)) {
-        if (data_at < place.data_at)
+    *piece = (view_piece){0};
+    while (piece->len < len && export_find(gguf, plan, form, &place, &t)) {
+        uint64_t at = data_at + piece->len;
+        if (at < place.data_at)
             break;
-        if (data_at - place.data_at < t.size)
-            return tensor_read(&t.tensor, t.form, data_at - place.data_at, buffer, len, scratch,
-                               piece);
+        if (at - place.data_at < t.size) {
+            view_piece part;
+            result = tensor_read(&t.tensor, t.form, at - place.data_at, buffer + piece->len,
+                                 len - piece->len, scratch, &part);
+            if (result == 0 && piece->len == 0 && part.direct && part.len >= MIN_DIRECT) {
+                *piece = part;
+                return 0;
+            }
+            if (result != 0 || !add_part(buffer, &part, piece))
+                break;
+        }
         export_step_over(&place, &t);
     }
-    return EIO; /* the names have changed since the plan was made */
+    return piece->len > 0 ? 0 : result;
 }
 
 int safetensors_read(view_model *model, tensor_form form, const text_maker *header, uint64_t offset,

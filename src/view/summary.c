@@ -307,24 +307,35 @@ static void add_types(GString *out, const survey *s)
         add_row(out, "all", &s->total, s->total.bytes);
 }
 
+/* Counted once: a summary is made anew for each read. */
+static const survey *survey_of(view_model *model)
+{
+    const survey *known = view_model_kept(model, VIEW_KEPT_SURVEY);
+    if (known)
+        return known;
+
+    survey counts;
+    survey_tensors(view_model_gguf(model), &counts);
+    return view_model_keep(model, VIEW_KEPT_SURVEY, g_memdup2(&counts, sizeof counts));
+}
+
 static int summary_step(const text_job *job, text_state *state, text_sink *sink)
 {
     const pn_gguf_file *gguf = view_model_gguf(job->model);
     GString *out = job->line;
-    survey counts;
+    const survey *counts = survey_of(job->model);
 
-    survey_tensors(gguf, &counts);
     text_depends(sink, gguf, gguf->kv_shard, gguf->shards[gguf->kv_shard].data, gguf->header_size);
     g_string_truncate(out, 0);
     add_identity(out, gguf);
-    add_parameters(out, &counts);
-    add_bits(out, &counts);
+    add_parameters(out, counts);
+    add_bits(out, counts);
     add_size(out, gguf);
     begin_section(out);
     add_architecture(out, gguf);
     begin_section(out);
-    add_file(out, gguf, &counts);
-    add_types(out, &counts);
+    add_file(out, gguf, counts);
+    add_types(out, counts);
     text_put(sink, out->str, out->len);
     return TEXT_END;
 }
