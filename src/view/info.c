@@ -8,7 +8,6 @@
 #include "view/number.h"
 #include "view/shard.h"
 #include "view/tensor.h"
-#include "view/views.h"
 
 static void append_bits(GString *out, const pn_quant_traits *traits)
 {

@@ -3,7 +3,6 @@
 #include "view/model.h"
 #include "view/name.h"
 #include "view/value.h"
-#include "view/views.h"
 
 /* text_state.phase of a key */
 enum { AT_KEY, IN_KEY, IN_VALUE };

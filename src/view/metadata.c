@@ -5,7 +5,6 @@
 
 #include "view/model.h"
 #include "view/value.h"
-#include "view/views.h"
 
 static int metadata_step(const text_job *job, text_state *state, text_sink *sink)
 {

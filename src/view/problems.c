@@ -4,7 +4,6 @@
 
 #include "view/export.h"
 #include "view/model.h"
-#include "view/views.h"
 
 /* text_state.phase */
 enum { OF_PARSER, OF_EXPORTS };

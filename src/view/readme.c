@@ -1,7 +1,7 @@
 /* README.txt: what lies where, on one screen. */
 #include <string.h>
 
-#include "view/views.h"
+#include "view/view.h"
 
 static const char readme[] =
     "This folder is a GGUF model file, shown by mount.gguf. It is read-only, and\n"
@@ -19,8 +19,11 @@ static const char readme[] =
     "tensors/f32/NAME     its elements as float32, without a header:\n"
     "                     numpy.fromfile(path, 'f4').reshape(shape)\n"
     "tensors/f16, bf16    the same as float16 and bfloat16, rounded to nearest even\n"
+    "tensors/npy/NAME.npy the same as a NumPy file, for numpy.load\n"
     "tensors/info/NAME    its type, shape, size and place in the file\n"
     "layers/N/VIEW/REST   links to the tensors of layer N\n"
+    "export/model.*       the whole model as one file, in the format that its name\n"
+    "                     says\n"
     "\n"
     "shape is row-major, outermost dimension first; ne is the file's order.\n"
     "In file names '/', '%' and bytes that cannot be shown are written %XX; a name\n"

@@ -8,7 +8,6 @@
 #include "view/shard.h"
 #include "view/survey.h"
 #include "view/tensor.h"
-#include "view/views.h"
 
 /* Layers that are looked at for the smallest and largest number of heads. */
 enum { MAX_LAYERS = 4096, NAME_WIDTH = 18, GROUPED_MAX = 56 };

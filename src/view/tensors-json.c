@@ -6,7 +6,6 @@
 #include "view/number.h"
 #include "view/shard.h"
 #include "view/tensor.h"
-#include "view/views.h"
 
 /* text_state.phase of a tensor; names may be of any length, so they come in slices */
 enum { AT_TENSOR, IN_NAME };

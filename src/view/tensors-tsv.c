@@ -8,7 +8,6 @@
 #include "view/number.h"
 #include "view/shard.h"
 #include "view/tensor.h"
-#include "view/views.h"
 
 /* The step before the first tensor gives the header line, each further one a tensor. */
 enum { AT_HEADER, AT_TENSOR };

@@ -1,7 +1,7 @@
 /* Values that are large: hundreds of thousands of elements, one string of 50 MB, nests of arrays.
  * Pieces from anywhere are slices of the whole; a value that changes under the mount is an error.
  */
-#include "view/views.h"
+#include "text-views.h"
 
 #include "gguf-writer.h"
 #include "reading.h"

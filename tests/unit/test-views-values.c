@@ -1,6 +1,6 @@
 /* The values of keys, as text, as bytes and as JSON: every type, in every version and byte order,
  * and strings of bytes that are no text. */
-#include "view/views.h"
+#include "text-views.h"
 
 #include "gguf-writer.h"
 #include "reading.h"

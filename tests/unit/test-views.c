@@ -1,7 +1,7 @@
 /* The text views on the crafted files, the golden files and a few of our own: they agree with
  * their sizes in pieces of any length, the JSON ones are JSON with the file's values in it, and
  * nothing for people holds a control byte. */
-#include "view/views.h"
+#include "text-views.h"
 
 #include "gguf-writer.h"
 #include "reading.h"

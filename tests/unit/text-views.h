@@ -1,4 +1,4 @@
-/* Every view there is; each lives in the file of its name. */
+/* The views of text, for tests that look at them without a tree. */
 #pragma once
 
 #include "view/view.h"
@@ -11,6 +11,4 @@ extern const view view_metadata_raw;
 extern const view view_metadata_json;
 extern const view view_tensors_tsv;
 extern const view view_tensors_json;
-extern const view view_raw;
-extern const view view_f32;
 extern const view view_info;
