@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import select
+import shlex
 import signal
 import subprocess
 import time
@@ -13,6 +14,9 @@ PROGRAM = BUILD / "src/mount/mount.gguf"
 SAMPLE_MAKER = BUILD / "tests/sample/gguf-sample"
 PROGRAM_NAMES = (b"mount.gguf", b"mount.fuse.gguf")
 DATA = pathlib.Path(__file__).parents[1] / "data"
+# To run the program otherwise: PN_WRAPPER="valgrind -q", PN_ARGUMENTS="-o sandbox=no".
+WRAPPER = shlex.split(os.environ.get("PN_WRAPPER", ""))
+COMMAND = [*WRAPPER, str(PROGRAM), *shlex.split(os.environ.get("PN_ARGUMENTS", ""))]
 IS_ROOT = os.getuid() == 0
 
 
@@ -23,7 +27,7 @@ def run(*command, timeout=60, **options):
 
 
 def mount_gguf(*arguments, **options):
-    return run(PROGRAM, *arguments, **options)
+    return run(*COMMAND, *arguments, **options)
 
 
 def mounts(process="self"):
@@ -87,6 +91,10 @@ def _status(pid, field):
         return re.search(rf"^{field}:\s*(.*)$", status.read(), re.MULTILINE)[1]
 
 
+def _is_program(command):
+    return any(os.path.basename(word) in PROGRAM_NAMES for word in command[:len(WRAPPER) + 1])
+
+
 def processes_of(word):
     """The pids of mount.gguf that have this word (a path) on their command line."""
     found = []
@@ -98,7 +106,7 @@ def processes_of(word):
             running = _status(entry, "State")[0] not in "ZX"
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if running and os.path.basename(words[0]) in PROGRAM_NAMES and os.fsencode(word) in words:
+        if running and _is_program(words) and os.fsencode(word) in words:
             found.append(int(entry))
     return found
 
@@ -114,7 +122,7 @@ class Mount:
     def __init__(self, source, point, *options, foreground=False, stderr=None):
         self.source, self.point = pathlib.Path(source), pathlib.Path(point)
         self.foreground = None
-        command = [str(PROGRAM), *options, str(source), str(point)]
+        command = [*COMMAND, *options, str(source), str(point)]
         if foreground:
             self.foreground = subprocess.Popen([*command, "-f"], stdin=subprocess.DEVNULL,
                                                stderr=stderr)
@@ -208,7 +216,7 @@ def _serving_below(folder):
             words = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
         except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
             continue
-        if os.path.basename(words[0]) in PROGRAM_NAMES and any(
+        if _is_program(words) and any(
                 word.startswith(os.fsencode(f"{folder}/")) for word in words):
             found.add(int(entry))
     return found
