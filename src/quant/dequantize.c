@@ -34,6 +34,8 @@ void pn_dequantize(pn_gguf_quant id, bool big_endian, const void *src, float *ds
 {
     const quant_type *type = quant_type_of(id);
 
+    if (n_blocks == 0) /* then src may be NULL, to which nothing can be added */
+        return;
     if (big_endian || (uintptr_t)dst % alignof(float) != 0)
         dequantize_by_pieces(type, big_endian, src, (uint8_t *)dst, n_blocks);
     else
