@@ -9,7 +9,8 @@ extern "C" {
 
 /* y = W x for any type that dequantizes: x has w->cols float32, y has w->rows; neither overlaps the
  * other. Walks the rows, expands one block at a time, accumulates in float32; never a whole row in
- * memory. n_threads: rows are dealt to this many threads; 0 and 1 mean the caller's thread alone.
+ * memory. n_threads: rows are dealt to this many threads, 256 at most; 0 and 1 mean the caller's
+ * thread alone.
  *
  * The weights are taken as scale * code + offset, and x is not rounded. Against the product in
  * float64 of the same weights an element of y is off by at most

@@ -24,7 +24,10 @@ static const char usage[] =
     "  -h, --help       print this\n"
     "  -V, --version    print the version\n";
 
-enum { EXIT_USAGE = 2 };
+enum {
+    EXIT_USAGE = 2,
+    MAX_THREADS = 256, /* of pn_qmv */
+};
 
 typedef struct {
     const char *model;
@@ -64,9 +67,9 @@ static bool parse_threads(const char *text, unsigned *n_threads)
 {
     guint64 n;
 
-    if (!g_ascii_string_to_unsigned(text, 10, 1, 1024, &n, NULL)) {
+    if (!g_ascii_string_to_unsigned(text, 10, 1, MAX_THREADS, &n, NULL)) {
         g_autofree char *shown = printable(text);
-        complain("%s is no number of threads; give one from 1 to 1024", shown);
+        complain("%s is no number of threads; give one from 1 to %d", shown, MAX_THREADS);
         return false;
     }
     *n_threads = (unsigned)n;
