@@ -34,6 +34,8 @@ typedef float (*quant_dot)(const void *row, size_t n, const quant_input *x);
 QUANT_FOR_EACH_NUMBER_KERNEL(QUANT_DECLARE_PORTABLE)
 QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_PORTABLE)
 
+float quant_dot_portable_f32(const void *row, size_t n, const quant_input *x);
+
 /* Narrowing; source and destination of any alignment. */
 void quant_portable_to_f16(const float *src, uint16_t *dst, size_t n);
 void quant_portable_to_bf16(const float *src, uint16_t *dst, size_t n);

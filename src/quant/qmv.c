@@ -15,33 +15,27 @@ enum {
 };
 
 /* The dot product of types and processors without a kernel of their own: a block, or as many as
- * make 256 elements, at a time; 16 sums, for compilers to turn into vectors. */
+ * make 256 elements, at a time. */
 static float dot_by_dequantizing(const quant_type *type, const uint8_t *row, size_t n,
                                  const float *x)
 {
-    enum { ELEMS = PN_QUANT_MAX_BLOCK_ELEMS, LANES = 16 };
+    enum { ELEMS = PN_QUANT_MAX_BLOCK_ELEMS };
     const quant_kernel dequantize = quant_kernel_now(type);
+    const quant_dot multiply = quant_dot_now(quant_type_of(PN_GGUF_F32));
     const size_t step = ELEMS / type->traits.block_elems;
-    float values[ELEMS], sums[LANES] = {0};
+    float values[ELEMS], total = 0;
 
     while (n > 0) {
         const size_t blocks = n < step ? n : step;
         const size_t elems = blocks * type->traits.block_elems;
-        size_t i = 0;
+        const quant_input input = {.x = x};
         dequantize(row, values, blocks);
-        for (; i + LANES <= elems; i += LANES)
-            for (size_t lane = 0; lane < LANES; lane++)
-                sums[lane] += values[i + lane] * x[i + lane];
-        for (; i < elems; i++)
-            sums[i % LANES] += values[i] * x[i];
+        total += multiply(values, elems, &input);
         row += blocks * type->traits.block_bytes;
         x += elems;
         n -= blocks;
     }
-    for (size_t width = LANES / 2; width > 0; width /= 2)
-        for (size_t lane = 0; lane < width; lane++)
-            sums[lane] += sums[lane + width];
-    return sums[0];
+    return total;
 }
 
 static float dot(const quant_type *type, const uint8_t *row, size_t n, const quant_input *x)

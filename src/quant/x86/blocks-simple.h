@@ -131,27 +131,29 @@ INLINE __m256i times3(__m256i v)
     return _mm256_add_epi8(v, _mm256_add_epi8(v, v));
 }
 
-/* The first ternary digit of every byte, less 1: -1 up to 85, 0 up to 170, 1 above. */
+/* The first ternary digit of every byte, less 1: -1 up to 85, 0 up to 170, 1 above. The bytes are
+ * less 128, since only signed ones can be compared; times3 keeps that so. */
 INLINE __m256i ternary(__m256i v)
 {
-    __m256i below_86 = _mm256_cmpeq_epi8(_mm256_min_epu8(v, _mm256_set1_epi8(85)), v);
-    __m256i below_171 = _mm256_cmpeq_epi8(_mm256_min_epu8(v, _mm256_set1_epi8((char)170)), v);
-    return _mm256_add_epi8(_mm256_add_epi8(below_86, below_171), _mm256_set1_epi8(1));
+    __m256i above_85 = _mm256_cmpgt_epi8(v, _mm256_set1_epi8(85 - 128));
+    __m256i above_170 = _mm256_cmpgt_epi8(v, _mm256_set1_epi8(170 - 128));
+    return _mm256_sub_epi8(_mm256_sub_epi8(_mm256_set1_epi8(-1), above_85), above_170);
 }
 
 INLINE void tq1_0(const block_tq1_0 *b, sink *s)
 {
     const __m256 d = f16x8(b->d);
 
-    __m256i v = load32(b->qs);
+    const __m256i sign = _mm256_set1_epi8(-128);
+    __m256i v = _mm256_xor_si256(load32(b->qs), sign);
     UNROLLED
     for (int digit = 0; digit < 5; digit++, v = times3(v))
         put32(s, ternary(v), d);
 
     /* 16 bytes, five digits of each: two digits at a time, and with the last the 4 bytes of qh,
      * four digits of each */
-    const __m256i first = _mm256_broadcastsi128_si256(load16(b->qs + 32));
-    const __m256i qh = _mm256_set1_epi32((int)u32_at(b->qh));
+    const __m256i first = _mm256_xor_si256(_mm256_broadcastsi128_si256(load16(b->qs + 32)), sign);
+    const __m256i qh = _mm256_xor_si256(_mm256_set1_epi32((int)u32_at(b->qh)), sign);
     v = _mm256_blend_epi32(first, times3(first), 0xf0);
     put32(s, ternary(v), d);
     v = times3(times3(v));
