@@ -49,6 +49,8 @@ QUANT_DECLARE_AVX2(f16)
 QUANT_DECLARE_AVX2(bf16)
 QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_AVX2)
 
+void quant_avx512_bf16(const void *src, float *dst, size_t n);
+
 #define QUANT_DECLARE_DOT_AVX2(name)                                                               \
     float quant_dot_avx2_##name(const void *row, size_t n, const quant_input *x);
 QUANT_DECLARE_DOT_AVX2(f32)
@@ -56,10 +58,13 @@ QUANT_DECLARE_DOT_AVX2(f16)
 QUANT_DECLARE_DOT_AVX2(bf16)
 QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_DOT_AVX2)
 
-/* The types whose product is faster with AVX-512 than with AVX2. */
+/* The types of blocks whose product is faster with AVX-512 than with AVX2. */
 #define QUANT_FOR_EACH_AVX512_DOT(X) X(q4_0) X(q4_k) X(q5_k) X(q6_k) X(iq4_nl) X(iq4_xs) X(mxfp4)
 #define QUANT_DECLARE_DOT_AVX512(name)                                                             \
     float quant_dot_avx512_##name(const void *row, size_t n, const quant_input *x);
+QUANT_DECLARE_DOT_AVX512(f32)
+QUANT_DECLARE_DOT_AVX512(f16)
+QUANT_DECLARE_DOT_AVX512(bf16)
 QUANT_FOR_EACH_AVX512_DOT(QUANT_DECLARE_DOT_AVX512)
 #endif
 

@@ -45,24 +45,23 @@ static float dot(const quant_type *type, const uint8_t *row, size_t n, const qua
     return kernel ? kernel(row, n, x) : dot_by_dequantizing(type, row, n, x->x);
 }
 
-static void sum_groups(const float *values, size_t n, size_t group, float *sums)
+/* What quant_input promises, of n elements: a multiple of 32. */
+static void prepare(const float *x, size_t n, float *sum16, float *sum32, float *shuffled)
 {
-    for (size_t i = 0; i + group <= n; i += group) {
-        float sum = 0;
-        for (size_t j = 0; j < group; j++)
-            sum += values[i + j];
-        sums[i / group] = sum;
+    for (size_t i = 0; i < n; i += 16) {
+        float lanes[4] = {0};
+        for (size_t j = 0; j < 4; j++) {
+            const float *from = x + i + 4 * j;
+            float *to = shuffled + i / 64 * 64 + 16 * j + i % 64 / 4;
+            for (size_t k = 0; k < 4; k++) {
+                lanes[k] += from[k];
+                to[k] = from[k] * 0x1p-24f;
+            }
+        }
+        sum16[i / 16] = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
     }
-}
-
-/* See quant_input. The last elements may be half of 64. */
-static void shuffle(const float *x, size_t n, float *shuffled)
-{
-    for (size_t i = 0; i < n; i += 4) {
-        const size_t lane = i % 64 / 16, j = i % 16 / 4;
-        for (size_t k = 0; k < 4 && i + k < n; k++)
-            shuffled[i / 64 * 64 + 16 * j + 4 * lane + k] = x[i + k] * 0x1p-24f;
-    }
+    for (size_t i = 0; i < n / 32; i++)
+        sum32[i] = sum16[2 * i] + sum16[2 * i + 1];
 }
 
 /* One thread's part of the product. */
@@ -89,9 +88,8 @@ static void *multiply_rows(void *data)
         const size_t n = cols - col < STRIP ? cols - col : STRIP;
         const size_t first_byte = col / traits->block_elems * traits->block_bytes;
         const quant_input x = {job->x + col, sum16, sum32, shuffled};
-        sum_groups(x.x, n, 16, sum16);
-        sum_groups(x.x, n, 32, sum32);
-        shuffle(x.x, n, shuffled);
+        if (traits->block_elems > 1)
+            prepare(x.x, n, sum16, sum32, shuffled);
         const uint8_t *row =
             (const uint8_t *)job->w->data + (size_t)job->first_row * job->w->row_stride;
         for (int r = job->first_row; r < job->end_row; r++, row += job->w->row_stride)

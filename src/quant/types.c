@@ -7,16 +7,22 @@
 #define PORTABLE(name) .kernels = {[QUANT_PORTABLE] = quant_portable_##name}
 #ifdef QUANT_X86
 #define DOTS(name)                                                                                 \
-    PORTABLE(name),                                                                                \
-        .dots = {                                                                                  \
-            [QUANT_PORTABLE] = quant_dot_portable_##name, [QUANT_AVX2] = quant_dot_avx2_##name}
+    PORTABLE(name), .dots = {[QUANT_PORTABLE] = quant_dot_portable_##name,                         \
+                             [QUANT_AVX2] = quant_dot_avx2_##name,                                 \
+                             [QUANT_AVX512] = quant_dot_avx512_##name}
 #define KERNELS(name)                                                                              \
     .kernels = {[QUANT_PORTABLE] = quant_portable_##name, [QUANT_AVX2] = quant_avx2_##name}
 #define AVX2(name) KERNELS(name), .dots = {[QUANT_AVX2] = quant_dot_avx2_##name}
 #define AVX512(name)                                                                               \
     KERNELS(name),                                                                                 \
         .dots = {[QUANT_AVX2] = quant_dot_avx2_##name, [QUANT_AVX512] = quant_dot_avx512_##name}
+#define WIDE(name)                                                                                 \
+    .kernels = {[QUANT_PORTABLE] = quant_portable_##name,                                          \
+                [QUANT_AVX2] = quant_avx2_##name,                                                  \
+                [QUANT_AVX512] = quant_avx512_##name},                                             \
+    .dots = {[QUANT_AVX2] = quant_dot_avx2_##name, [QUANT_AVX512] = quant_dot_avx512_##name}
 #else
+#define WIDE(name)   PORTABLE(name)
 #define DOTS(name)   PORTABLE(name), .dots = {[QUANT_PORTABLE] = quant_dot_portable_##name}
 #define AVX2(name)   PORTABLE(name)
 #define AVX512(name) PORTABLE(name)
@@ -41,7 +47,7 @@
 
 static const quant_type types[] = {
     NUMBER(PN_GGUF_F32, "F32", 4, f32, DOTS),
-    NUMBER(PN_GGUF_F16, "F16", 2, f16, AVX2),
+    NUMBER(PN_GGUF_F16, "F16", 2, f16, AVX512),
     SWAPPED_BLOCK(PN_GGUF_Q4_0, "Q4_0", 32, "d16, qs16", q4_0, AVX512, AT(block_q4_0, d)),
     SWAPPED_BLOCK(PN_GGUF_Q4_1, "Q4_1", 32, "d16, m16, qs16", q4_1, AVX2, AT(block_q4_1, d),
                   AT(block_q4_1, m)),
@@ -75,7 +81,7 @@ static const quant_type types[] = {
     NUMBER(PN_GGUF_I64, "I64", 8, i64, PORTABLE),
     NUMBER(PN_GGUF_F64, "F64", 8, f64, PORTABLE),
     BLOCK(PN_GGUF_IQ1_M, "IQ1_M", 256, "qs32, qh16, scales8", iq1_m, AVX2),
-    NUMBER(PN_GGUF_BF16, "BF16", 2, bf16, AVX2),
+    NUMBER(PN_GGUF_BF16, "BF16", 2, bf16, WIDE),
     BLOCK(PN_GGUF_TQ1_0, "TQ1_0", 256, "qs48, qh4, d16", tq1_0, AVX2),
     BLOCK(PN_GGUF_TQ2_0, "TQ2_0", 256, "qs64, d16", tq2_0, AVX2),
     BLOCK(PN_GGUF_MXFP4, "MXFP4", 32, "e E8M0, qs16", mxfp4, AVX512),

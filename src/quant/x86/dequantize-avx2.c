@@ -22,8 +22,11 @@ void quant_avx2_f16(const void *src, float *dst, size_t n)
     const uint8_t *from = src;
     size_t i = 0;
 
-    for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(load16(from + 2 * i)));
+    for (; i + 32 <= n; i += 32) {
+        UNROLLED
+        for (size_t k = i; k < i + 32; k += 8)
+            _mm256_storeu_ps(dst + k, _mm256_cvtph_ps(load16(from + 2 * k)));
+    }
     quant_portable_f16(from + 2 * i, dst + i, n - i);
 }
 
@@ -32,9 +35,12 @@ void quant_avx2_bf16(const void *src, float *dst, size_t n)
     const uint8_t *from = src;
     size_t i = 0;
 
-    for (; i + 8 <= n; i += 8) {
-        __m256i words = _mm256_cvtepu16_epi32(load16(from + 2 * i));
-        _mm256_storeu_ps(dst + i, _mm256_castsi256_ps(_mm256_slli_epi32(words, 16)));
+    for (; i + 32 <= n; i += 32) {
+        UNROLLED
+        for (size_t k = i; k < i + 32; k += 8) {
+            __m256i words = _mm256_cvtepu16_epi32(load16(from + 2 * k));
+            _mm256_storeu_ps(dst + k, _mm256_castsi256_ps(_mm256_slli_epi32(words, 16)));
+        }
     }
     quant_portable_bf16(from + 2 * i, dst + i, n - i);
 }

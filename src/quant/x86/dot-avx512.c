@@ -212,3 +212,41 @@ INLINE void q6_k(const block_q6_k *b, sink *s)
         return sink_total(&s);                                                                     \
     }
 QUANT_FOR_EACH_AVX512_DOT(DOT)
+
+/* Numbers: 64 at a time, in four sums; what is left, fewer than that, one by one. */
+#define DOT_NUMBERS(name, bytes, load_16, load_1)                                                  \
+    float quant_dot_avx512_##name(const void *row, size_t n, const quant_input *x)                 \
+    {                                                                                              \
+        const uint8_t *p = row;                                                                    \
+        __m512 sum[4] = {_mm512_setzero_ps()};                                                     \
+        size_t i = 0;                                                                              \
+        for (; i + 64 <= n; i += 64) {                                                             \
+            UNROLLED                                                                               \
+            for (size_t k = 0; k < 4; k++)                                                         \
+                sum[k] = _mm512_fmadd_ps(load_16(p + (bytes) * (i + 16 * k)),                      \
+                                         _mm512_loadu_ps(x->x + i + 16 * k), sum[k]);              \
+        }                                                                                          \
+        sum[0] = _mm512_add_ps(_mm512_add_ps(sum[0], sum[1]), _mm512_add_ps(sum[2], sum[3]));      \
+        float total = _mm512_reduce_add_ps(sum[0]);                                                \
+        for (; i < n; i++)                                                                         \
+            total += load_1(p + (bytes)*i) * x->x[i];                                              \
+        return total;                                                                              \
+    }
+
+INLINE __m512 f32_at16(const uint8_t *p)
+{
+    return _mm512_loadu_ps(p);
+}
+DOT_NUMBERS(f32, 4, f32_at16, f32_at1)
+
+INLINE __m512 f16_at16(const uint8_t *p)
+{
+    return _mm512_cvtph_ps(load32(p));
+}
+DOT_NUMBERS(f16, 2, f16_at16, f16)
+
+INLINE __m512 bf16_at16(const uint8_t *p)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load32(p)), 16));
+}
+DOT_NUMBERS(bf16, 2, bf16_at16, bf16_at1)

@@ -29,6 +29,16 @@ INLINE float f16(const uint8_t *p)
     return _cvtsh_ss(u16_at(p));
 }
 
+INLINE float f32_at1(const uint8_t *p)
+{
+    return f32_of_bits(u32_at(p));
+}
+
+INLINE float bf16_at1(const uint8_t *p)
+{
+    return f32_of_bits((uint32_t)u16_at(p) << 16);
+}
+
 /* A float16 eight times; cheaper than f16 and a broadcast. */
 INLINE __m256 f16x8(const uint8_t *p)
 {
