@@ -28,6 +28,7 @@ struct pn_writing {
     uint64_t header_size;
     uint64_t data_start;
     uint64_t data_size;
+    bool is_cut;
 };
 
 static uint64_t align_up(uint64_t n, uint64_t alignment)
@@ -147,6 +148,7 @@ static bool plan_tensors(pn_writing *w)
         w->starts[w->n_kept] = w->data_size;
         w->n_kept++;
         w->data_size = align_up(w->data_size + t.nbytes, alignment);
+        w->is_cut = w->is_cut || t.available < t.nbytes;
         w->header_size += STRING_LEN + t.name_len + 4 + t.n_dims * sizeof(uint64_t) + 4 + 8;
     }
     return true;
@@ -192,6 +194,11 @@ uint64_t pn_writing_size(const pn_writing *w)
 uint64_t pn_writing_data_start(const pn_writing *w)
 {
     return w->data_start;
+}
+
+bool pn_writing_is_cut(const pn_writing *w)
+{
+    return w->is_cut;
 }
 
 const char *pn_writing_key_fault(const pn_writing *w, uint64_t i)

@@ -10,8 +10,8 @@
 typedef struct pn_writing pn_writing;
 
 /* Plans the file. A single little-endian file of version 3 is taken as it is: see
- * pn_writing_is_source. Touches the mapping where arrays of arrays are of version 1. NULL when
- * there is no memory, or the source has changed. */
+ * pn_writing_is_source. Otherwise it touches the mapping. NULL when there is no memory, or the
+ * source has changed. */
 pn_writing *pn_writing_new(const pn_gguf_file *file);
 void pn_writing_free(pn_writing *w);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(pn_writing, pn_writing_free)
@@ -22,6 +22,7 @@ bool pn_writing_is_source(const pn_writing *w);
 
 uint64_t pn_writing_size(const pn_writing *w);
 uint64_t pn_writing_data_start(const pn_writing *w); /* the header with its padding */
+bool pn_writing_is_cut(const pn_writing *w);         /* a tensor in it is cut off */
 
 /* Why tensor i, or key i, is not in the file, as the end of a sentence that begins with it; NULL:
  * it is. Keys of the set (split.…) are left out without a word: "". */

@@ -18,6 +18,7 @@
     LINE(view_bf16)                                                                                \
     LINE(view_npy)                                                                                 \
     LINE(view_info)                                                                                \
+    LINE(view_export_gguf)                                                                         \
     LINE(view_export_f32)                                                                          \
     LINE(view_export_f16)                                                                          \
     LINE(view_export_bf16)

@@ -9,6 +9,7 @@ enum { MAX_NOTES = 1000 };
 
 struct view_model {
     const pn_gguf_file *gguf; /* borrowed */
+    pn_writing *writing;      /* may be NULL */
     text_cache *texts;
     void *kept[VIEW_KEPT_SLOTS]; /* NULL, then for ever what was put there */
     GMutex lock;
@@ -19,6 +20,7 @@ view_model *view_model_new(const pn_gguf_file *gguf)
 {
     view_model *model = g_new0(view_model, 1);
     model->gguf = gguf;
+    model->writing = pn_writing_new(gguf);
     model->texts = text_cache_new(gguf);
     model->notes = g_ptr_array_new_with_free_func(g_free);
     g_mutex_init(&model->lock);
@@ -32,6 +34,7 @@ void view_model_free(view_model *model)
     g_mutex_clear(&model->lock);
     g_ptr_array_unref(model->notes);
     text_cache_free(model->texts);
+    pn_writing_free(model->writing);
     for (unsigned i = 0; i < VIEW_KEPT_SLOTS; i++)
         g_free(model->kept[i]);
     g_free(model);
@@ -40,6 +43,11 @@ void view_model_free(view_model *model)
 const pn_gguf_file *view_model_gguf(const view_model *model)
 {
     return model->gguf;
+}
+
+const pn_writing *view_model_writing(const view_model *model)
+{
+    return model->writing;
 }
 
 text_cache *view_model_texts(const view_model *model)

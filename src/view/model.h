@@ -1,14 +1,20 @@
 /* The model as views see it: the parsed file, and what views keep about it. */
 #pragma once
 
+#include "gguf/write.h"
 #include "view/text.h"
 #include "view/view.h"
 
-view_model *view_model_new(const pn_gguf_file *gguf); /* gguf is borrowed */
+/* gguf is borrowed. Touches the mapping, and owns memory meanwhile: what a fault leaves behind is
+ * lost. */
+view_model *view_model_new(const pn_gguf_file *gguf);
 void view_model_free(view_model *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(view_model, view_model_free)
 
 const pn_gguf_file *view_model_gguf(const view_model *model);
+
+/* The plan of the model as one GGUF file; NULL where none could be made. */
+const pn_writing *view_model_writing(const view_model *model);
 
 /* Adds a line to problems.txt (thread-safe; not from behind the gate). A sentence, escaped, without
  * newline. */

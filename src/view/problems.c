@@ -1,19 +1,21 @@
 /* problems.txt: what the parser found wrong or odd, what the exports leave out, then what was noted
  * while serving; a line each. All but the last is a text; the last grows. */
+#include <inttypes.h>
 #include <string.h>
 
+#include "gguf/escape.h"
 #include "view/export.h"
 #include "view/model.h"
 
 /* text_state.phase */
-enum { OF_PARSER, OF_EXPORTS };
+enum { OF_PARSER, OF_SAFETENSORS, OF_GGUF_KEYS, OF_GGUF_TENSORS };
 
 static int parser_step(const text_job *job, text_state *state, text_sink *sink)
 {
     const pn_gguf_file *gguf = view_model_gguf(job->model);
 
     if (state->item == gguf->n_problems) {
-        *state = (text_state){.phase = OF_EXPORTS, .item = export_limits_get(job->model)->from};
+        *state = (text_state){.phase = OF_SAFETENSORS, .item = export_limits_get(job->model)->from};
         return TEXT_MORE;
     }
     text_depends(sink, gguf, gguf->kv_shard, gguf->shards[gguf->kv_shard].data, gguf->header_size);
@@ -24,14 +26,16 @@ static int parser_step(const text_job *job, text_state *state, text_sink *sink)
     return TEXT_MORE;
 }
 
-static int exports_step(const text_job *job, text_state *state, text_sink *sink)
+static int safetensors_step(const text_job *job, text_state *state, text_sink *sink)
 {
     const pn_gguf_file *gguf = view_model_gguf(job->model);
     const export_limits *limits = export_limits_get(job->model);
     uint64_t index = state->item;
 
-    if (index == limits->to)
-        return TEXT_END;
+    if (index == limits->to) {
+        *state = (text_state){.phase = OF_GGUF_KEYS};
+        return TEXT_MORE;
+    }
     state->item++;
     g_string_truncate(job->line, 0);
     if (export_problem(gguf, limits, index, job->line)) {
@@ -43,10 +47,63 @@ static int exports_step(const text_job *job, text_state *state, text_sink *sink)
     return TEXT_MORE;
 }
 
+static void put_left_out(const text_job *job, const char *what, uint64_t index, const char *name,
+                         uint64_t name_len, const char *fault, text_sink *sink)
+{
+    g_string_printf(job->line, "%s %" PRIu64 " (", what, index + 1);
+    pn_escape_brief(job->line, name, name_len);
+    g_string_append_printf(job->line, ") is left out of export/model.gguf: it %s\n", fault);
+    text_put(sink, job->line->str, job->line->len);
+}
+
+static int gguf_key_step(const text_job *job, text_state *state, text_sink *sink)
+{
+    const pn_gguf_file *gguf = view_model_gguf(job->model);
+    const pn_writing *writing = view_model_writing(job->model);
+
+    if (!writing || state->item == gguf->n_kv) {
+        *state = (text_state){.phase = OF_GGUF_TENSORS};
+        return TEXT_MORE;
+    }
+    const char *fault = pn_writing_key_fault(writing, state->item);
+    if (fault && *fault) {
+        pn_gguf_kv kv = pn_gguf_kv_at(gguf, state->item);
+        text_depends(sink, gguf, gguf->kv_shard, kv.key, kv.key_len);
+        put_left_out(job, "key", state->item, kv.key, kv.key_len, fault, sink);
+    }
+    state->item++;
+    return TEXT_MORE;
+}
+
+static int gguf_tensor_step(const text_job *job, text_state *state, text_sink *sink)
+{
+    const pn_gguf_file *gguf = view_model_gguf(job->model);
+    const pn_writing *writing = view_model_writing(job->model);
+
+    if (!writing || pn_writing_is_source(writing) || state->item == gguf->n_tensors)
+        return TEXT_END;
+    const char *fault = pn_writing_tensor_fault(writing, state->item);
+    if (fault) {
+        pn_gguf_tensor tensor = pn_gguf_tensor_at(gguf, state->item);
+        text_depends(sink, gguf, tensor.shard, tensor.name, tensor.name_len);
+        put_left_out(job, "tensor", state->item, tensor.name, tensor.name_len, fault, sink);
+    }
+    state->item++;
+    return TEXT_MORE;
+}
+
 static int problems_step(const text_job *job, text_state *state, text_sink *sink)
 {
-    return state->phase == OF_PARSER ? parser_step(job, state, sink)
-                                     : exports_step(job, state, sink);
+    switch (state->phase) {
+    case OF_PARSER:
+        return parser_step(job, state, sink);
+    case OF_SAFETENSORS:
+        return safetensors_step(job, state, sink);
+    case OF_GGUF_KEYS:
+        return gguf_key_step(job, state, sink);
+    default:
+        return gguf_tensor_step(job, state, sink);
+    }
 }
 
 static const text_maker problems_text = {.id = TEXT_PROBLEMS, .step = problems_step};

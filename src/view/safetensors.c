@@ -14,9 +14,6 @@
 /* The tensors' bytes begin at a whole page, for those who map the file. */
 enum { LENGTH_SIZE = 8, DATA_ALIGNMENT = 4096 };
 
-/* Less than this is copied, so that many small tensors make one piece. */
-enum { MIN_DIRECT = 64 * 1024 };
-
 /* Of the metadata: what is no string or number, or longer, is left out. */
 enum { KEY_MAX = 256, STRING_MAX = 64 * 1024, ARRAY_MAX = 64 };
 
@@ -218,19 +215,6 @@ static void read_length(const layout *l, uint64_t offset, void *buffer, size_t l
     memcpy(buffer, (const char *)&length + offset, piece->len);
 }
 
-/* Adds to what is in the buffer; false for bytes of another source file, which cannot be added. */
-static bool add_part(uint8_t *buffer, const view_piece *part, view_piece *piece)
-{
-    if (piece->len > 0 && part->shard != piece->shard)
-        return false;
-    if (part->direct)
-        memcpy(buffer + piece->len, part->direct, part->len);
-    piece->len += part->len;
-    piece->shard = part->shard;
-    piece->source_end = MAX(piece->source_end, part->source_end);
-    return true;
-}
-
 /* From byte data_at of all tensors: a large one straight from the mapping, small ones together. */
 static int read_data(view_model *model, tensor_form form, const export_plan *plan, uint64_t data_at,
                      uint8_t *buffer, size_t len, view_scratch *scratch, view_piece *piece)
@@ -249,11 +233,11 @@ static int read_data(view_model *model, tensor_form form, const export_plan *pla
             view_piece part;
             result = tensor_read(&t.tensor, t.form, at - place.data_at, buffer + piece->len,
                                  len - piece->len, scratch, &part);
-            if (result == 0 && piece->len == 0 && part.direct && part.len >= MIN_DIRECT) {
+            if (result == 0 && piece->len == 0 && part.direct && part.len >= TENSOR_MIN_DIRECT) {
                 *piece = part;
                 return 0;
             }
-            if (result != 0 || !add_part(buffer, &part, piece))
+            if (result != 0 || !tensor_add_part(buffer, &part, piece))
                 break;
         }
         export_step_over(&place, &t);

@@ -60,6 +60,13 @@ bool tensor_is_cut(const pn_gguf_tensor *tensor)
     return tensor->available < tensor->nbytes;
 }
 
+static unsigned block_size(const pn_gguf_tensor *tensor, tensor_form form)
+{
+    if (form == TENSOR_OWN)
+        return tensor->traits->block_bytes;
+    return tensor->traits->block_elems * tensor_elem_size(tensor, form);
+}
+
 /* Float32 on its way to half the width, as many blocks at a time as the scratch holds. */
 static void narrow(const pn_gguf_tensor *tensor, tensor_form form, const uint8_t *src, uint8_t *dst,
                    size_t n_blocks, view_scratch *scratch)
@@ -99,7 +106,7 @@ static void convert_range(const pn_gguf_tensor *tensor, tensor_form form, uint64
                           uint8_t *buffer, size_t len, view_scratch *scratch)
 {
     size_t in = tensor->traits->block_bytes;
-    size_t out = (size_t)tensor->traits->block_elems * tensor_elem_size(tensor, form);
+    size_t out = block_size(tensor, form);
     const uint8_t *src = tensor->data + offset / out * in;
     size_t skip = offset % out;
 
@@ -127,11 +134,11 @@ int tensor_read(const pn_gguf_tensor *tensor, tensor_form form, uint64_t offset,
         return tensor_read_raw(tensor, offset, len, piece);
 
     *piece = (view_piece){.shard = tensor->shard};
-    if (offset >= tensor_form_size(tensor, form))
+    const pn_quant_traits *traits = tensor->traits;
+    uint64_t out = block_size(tensor, form);
+    if (offset >= tensor->n_elems / traits->block_elems * out)
         return 0;
 
-    const pn_quant_traits *traits = tensor->traits;
-    uint64_t out = (uint64_t)traits->block_elems * tensor_elem_size(tensor, form);
     uint64_t there = tensor->available / traits->block_bytes * out;
     if (offset >= there)
         return EIO;
@@ -155,6 +162,18 @@ int tensor_read_raw(const pn_gguf_tensor *tensor, uint64_t offset, size_t len, v
     piece->len = MIN(len, tensor->available - offset);
     piece->source_end = tensor->offset + offset + piece->len;
     return 0;
+}
+
+bool tensor_add_part(uint8_t *buffer, const view_piece *part, view_piece *piece)
+{
+    if (piece->source_end > 0 && part->shard != piece->shard)
+        return false;
+    if (part->direct)
+        memcpy(buffer + piece->len, part->direct, part->len);
+    piece->len += part->len;
+    piece->shard = part->shard;
+    piece->source_end = MAX(piece->source_end, part->source_end);
+    return true;
 }
 
 bool tensor_view_has(const view_model *model, uint64_t index, tensor_form form)

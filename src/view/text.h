@@ -63,6 +63,7 @@ typedef enum {
     TEXT_EXPORT_F32,
     TEXT_EXPORT_F16,
     TEXT_EXPORT_BF16,
+    TEXT_EXPORT_GGUF,
     TEXT_N_KEPT,
     TEXT_NOT_KEPT = TEXT_N_KEPT, /* always small: made anew each time */
 } text_id;
