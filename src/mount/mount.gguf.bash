@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Completion of mount.gguf for bash, with the bash-completion package: options, mount options and
 # their values, *.gguf files, directories.
 
@@ -19,8 +20,8 @@ _mount_gguf_mount_options() {
     COMPREPLY=("${COMPREPLY[@]/#/$before}")
     cur=$before$cur
     ;;
-  cache=*) _mount_gguf_list = 'auto always never' ;;
-  sandbox=*) _mount_gguf_list = no ;;
+  cache=*) _mount_gguf_list '=' 'auto always never' ;;
+  sandbox=*) _mount_gguf_list '=' no ;;
   *)
     _mount_gguf_list , 'strict partial views= allow_other uid= gid= fmask= dmask= idle_timeout=
       cache= readahead= fsname= sandbox= noexec noatime'
