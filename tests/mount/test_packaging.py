@@ -23,6 +23,7 @@ PLACES = {
     "usr/local/LIB/libpantheon-gguf.so", "usr/local/LIB/pkgconfig/pantheon-gguf.pc",
     "usr/local/share/man/man8/mount.gguf.8", LIBRARY_PAGE,
     "usr/local/share/bash-completion/completions/mount.gguf",
+    "usr/local/share/doc/mount.gguf/mount-gguf@.service",
 }
 
 
