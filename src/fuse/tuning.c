@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     /* A reader of a source that hangs holds a thread; the others go on while there are some left.
@@ -12,12 +13,21 @@ enum {
     MAX_BACKGROUND = 128, /* read-ahead requests under way, of all readers */
 };
 
-static void want(struct fuse_conn_info *conn, unsigned capability, bool wanted)
+/* From 3.17 on the capabilities have 64 bits, and calls of their own to set them. Asking for one
+ * that the kernel has not got ends the session in earlier versions. */
+static void want(struct fuse_conn_info *conn, uint64_t capability, bool wanted)
 {
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
     if (!wanted)
-        conn->want &= ~capability;
-    else if (conn->capable & capability) /* asking for one that is not there ends the session */
-        conn->want |= capability;
+        fuse_unset_feature_flag(conn, capability);
+    else if (conn->capable_ext & capability)
+        fuse_set_feature_flag(conn, capability);
+#else
+    if (!wanted)
+        conn->want &= ~(unsigned)capability;
+    else if (conn->capable & capability)
+        conn->want |= (unsigned)capability;
+#endif
 }
 
 void tuning_connection(struct fuse_conn_info *conn)
@@ -31,6 +41,9 @@ void tuning_connection(struct fuse_conn_info *conn)
     want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
     want(conn, FUSE_CAP_ASYNC_READ, true);
     want(conn, FUSE_CAP_ASYNC_DIO, true);
+#ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP
+    want(conn, FUSE_CAP_DIRECT_IO_ALLOW_MMAP, true); /* shared mappings of files never cached */
+#endif
     if (conn->max_write > TUNING_MAX_READ) /* which limits reads as well */
         conn->max_write = TUNING_MAX_READ;
     conn->max_background = MAX_BACKGROUND;
