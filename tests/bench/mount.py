@@ -41,6 +41,7 @@ def sequential(table, cached, direct):
     for name in ("f32-Q4_K", "raw-F16"):
         view, kind = name.split("-")
         compare(table, f"{view} {kind}, cold, two readers", cached, name, "--cold", "--threads=2")
+        compare(table, f"{view} {kind}, cold, 64 readers", cached, name, "--cold", "--threads=64")
         compare(table, f"{view} {kind}, O_DIRECT", cached, name, "--direct")
         for path in cached.both(name):
             read(path)
@@ -81,9 +82,12 @@ def copying(table, cached):
                     "null filesystem")
 
 
-def listing(table, cached, folder):
-    """find and ls -lR of the whole tree."""
-    n = run("find", cached.ours.point).stdout.count("\n")
+def listing(table, folder):
+    """find and ls -lR of a whole tree, of 10,000 tensors."""
+    if not table.wants("find, an entry", "ls -lR, an entry"):
+        return
+    ours = scale.Started(folder, scale.make(BUILD, "scale-tensors=10000", "--tensors=10000"))
+    n = run("find", ours.point).stdout.count("\n")
     null = Null(folder, {}, f"--entries={n}")
     for command in (["find"], ["ls", "-lR"]):
         def list_all(point):
@@ -91,9 +95,10 @@ def listing(table, cached, folder):
                 pathlib.Path("/proc/sys/vm/drop_caches").write_text("2")
             return seconds(lambda: run(*command, point)) / n * 1e6
 
-        table.pairs(f"{' '.join(command)}, an entry", lambda: list_all(cached.ours.point),
+        table.pairs(f"{' '.join(command)}, an entry", lambda: list_all(ours.point),
                     lambda: list_all(null.point), TIME, "null filesystem, one directory")
     null.close()
+    ours.close()
 
 
 def main():
@@ -118,7 +123,7 @@ def main():
         at_random(table, cached, direct)
         copying(table, cached)
         measure_arrays(table, cached, direct, source, folder)
-        listing(table, cached, folder)
+        listing(table, folder)
         scale.starting(table, BUILD, folder)
         scale.names(table, BUILD, folder)
         scale.reading_all(table, source, folder)

@@ -5,11 +5,12 @@ import pathlib
 import re
 import tempfile
 
-import mounting
 import measure
+import model
+import mounting
 from measure import TIME
 from mounting import IS_ROOT, PROGRAM, SAMPLE_MAKER, run
-from setting import READER, Null, seconds
+from setting import READER, Null, read, seconds
 
 
 class Started:
@@ -129,6 +130,9 @@ def reading_all(table, source, folder):
 
     taken = seconds(read_all)
     after = anonymous(started.worker)
+    read(started.point / f"tensors/f32/{model.name_of('Q4_K')}", "--direct", "--threads=64")
+    after_64 = anonymous(started.worker)
     started.close()
     table.value("anonymous memory before reading", [before / 2**20], "MiB")
     table.value(f"{what} ({n_bytes / 2**30:.1f} GiB in {taken:.1f} s)", [after / 2**20], "MiB", 16)
+    table.value("anonymous memory after 64 readers at once", [after_64 / 2**20], "MiB")
