@@ -68,7 +68,7 @@ class File:
         n_tensors, n_pairs = self._count(), self._count()
         self.pairs = [(self._string(), self._value()) for _ in range(n_pairs)]
         self.tensors = [self._tensor() for _ in range(n_tensors)]
-        alignment = dict(self.pairs).get(b"general.alignment")
+        alignment = dict(reversed(self.pairs)).get(b"general.alignment")  # the first counts
         self.alignment = int(alignment.items[0]) if alignment else 32
         self.data_start = -(-self.at // self.alignment) * self.alignment
         for tensor in self.tensors:
