@@ -1,5 +1,4 @@
-/* The tree: names, listings, attributes, links; and of every path that its size is what can be
- * read. */
+/* The tree: names, listings, links; and of every path that its size is what can be read. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,96 +247,60 @@ START_TEST(every_path_of_golden)
 }
 END_TEST
 
-/* "-": no such attribute. */
-static const struct {
-    const char *file, *path, *name, *value;
-} xattrs[] = {
-    {"122_mmproj", "tensors/raw/v.patch_embd.weight", "name", "v.patch_embd.weight"},
-    {"122_mmproj", "tensors/f32/v.patch_embd.weight", "type", "F16"},
-    {"122_mmproj", "tensors/f32/v.patch_embd.weight", "shape", "[4,3,2,2]"},
-    {"122_mmproj", "tensors/f32/v.patch_embd.weight", "ne", "[2,2,3,4]"},
-    {"122_mmproj", "tensors/f32/v.patch_embd.weight", "offset", "288"},
-    {"122_mmproj", "tensors/f32/v.patch_embd.weight", "nbytes", "96"},
-    {"122_mmproj", "tensors/f32/v.patch_embd.weight", "file", "test.gguf"},
-    {"122_mmproj", "tensors/f32/v.patch_embd.weight", "count", "-"},
-    {"122_mmproj", "metadata/clip.vision.image_mean", "name", "clip.vision.image_mean"},
-    {"122_mmproj", "metadata/clip.vision.image_mean", "type", "array[float32]"},
-    {"122_mmproj", "metadata.raw/clip.vision.image_mean", "count", "3"},
-    {"122_mmproj", "metadata/clip.has_vision_encoder", "type", "bool"},
-    {"122_mmproj", "metadata/clip.has_vision_encoder", "count", "1"},
-    {"122_mmproj", "", "version", "3"},
-    {"122_mmproj", "", "endian", "little"},
-    {"122_mmproj", "", "alignment", "32"},
-    {"122_mmproj", "", "architecture", "clip"},
-    {"122_mmproj", "", "name", "-"},
-    {"122_mmproj", "README.txt", "name", "-"},
-    {"001_ok_scalar_ndims0", "tensors/raw/s", "shape", "[]"},
-    {"087_type_139_iq4_k", "tensors/raw/a", "type", "type 139"},
-    {"090_type_neg1", "tensors/raw/a", "type", "type 4294967295"},
-    {"067_offset_wrap", "tensors/raw/a", "offset", "-"},
-    {"120_no_arch", "", "architecture", "-"},
-    {"120_no_arch", "layers/0/f32/ffn_down_exps.weight.counts", "name", "-"},
-    {"105_be_v3", "", "endian", "big"},
-    {"013_name_empty", "tensors/f32/%", "name", ""},
-    {"030_arr_of_arr", "metadata/x.n", "type", "array[array]"},
-};
+/* What several threads do at once on a tree of which nothing has been looked at: each adds up all
+ * bytes of all files. */
+typedef struct {
+    tree *t;
+    uint64_t sum;
+} reader;
 
-START_TEST(xattr_values)
+static void add_up(reader *r, uint64_t dir, view_scratch *scratch, uint8_t *buffer)
 {
-    g_autofree char *file = g_strdup_printf("cases/%s.gguf", xattrs[_i].file);
-    g_autofree char *name = g_strdup_printf("user.gguf.%s", xattrs[_i].name);
-    opened o = open_data(file);
-    uint64_t ino = ino_of(&o, xattrs[_i].path);
-    size_t len, expected = strlen(xattrs[_i].value), names_len;
-    char value[256], names[256];
-
-    ck_assert_int_eq(tree_listxattr(o.t, ino, NULL, 0, &names_len), 0);
-    ck_assert_uint_le(names_len, sizeof names);
-    ck_assert_int_eq(tree_listxattr(o.t, ino, names, sizeof names, &len), 0);
-    ck_assert_uint_eq(len, names_len);
-    if (names_len > 0) {
-        ck_assert_int_eq(tree_listxattr(o.t, ino, names, names_len, &len), 0);
-        ck_assert_int_eq(tree_listxattr(o.t, ino, names, names_len - 1, &len), ERANGE);
-    }
-    bool is_listed = names_len > 0 && memmem(names, names_len, name, strlen(name) + 1) != NULL;
-
-    if (strcmp(xattrs[_i].value, "-") == 0) {
-        ck_assert_int_eq(tree_getxattr(o.t, ino, name, value, sizeof value, &len), ENODATA);
-        ck_assert(!is_listed);
-    } else {
-        ck_assert(is_listed);
-        ck_assert_int_eq(tree_getxattr(o.t, ino, name, NULL, 0, &len), 0);
-        ck_assert_uint_eq(len, expected);
-        ck_assert_int_eq(tree_getxattr(o.t, ino, name, value, sizeof value, &len), 0);
-        ck_assert_uint_eq(len, expected);
-        ck_assert_int_eq(expected == 0 || memcmp(value, xattrs[_i].value, len) == 0, true);
-        if (expected > 1)
-            ck_assert_int_eq(tree_getxattr(o.t, ino, name, value, len - 1, &len), ERANGE);
-    }
-    opened_close(&o);
-}
-END_TEST
-
-START_TEST(long_names)
-{
-    opened o = open_data("cases/025_key_70000.gguf");
-    char name[TREE_NAME_MAX + 1], value[16];
-    uint64_t cookie = 1, ino, found;
-    size_t len;
+    enum { SIZE = 64 * 1024 };
+    char name[TREE_NAME_MAX + 1];
+    uint64_t ino;
     tree_kind kind;
 
-    ck_assert_int_eq(tree_readdir(o.t, ino_of(&o, "metadata"), &cookie, name, &ino, &kind), 0);
-    ck_assert_uint_eq(strlen(name), 251);
-    ck_assert_int_eq(tree_lookup(o.t, ino_of(&o, "metadata"), name, &found), 0);
-    ck_assert_uint_eq(found, ino);
-    ck_assert_int_eq(tree_getxattr(o.t, ino, "user.gguf.name", NULL, 0, &len), ENODATA);
-    ck_assert_int_eq(tree_getxattr(o.t, ino, "user.gguf.type", value, sizeof value, &len), 0);
+    for (uint64_t cookie = 0; tree_readdir(r->t, dir, &cookie, name, &ino, &kind) == 0;) {
+        tree_stat st;
+        view_piece piece;
+        if (kind == TREE_DIR)
+            add_up(r, ino, scratch, buffer);
+        if (kind != TREE_FILE || tree_getattr(r->t, ino, scratch, &st) != 0)
+            continue;
+        r->sum = r->sum * 31 + st.size;
+        for (uint64_t at = 0;
+             tree_read(r->t, ino, at, buffer, SIZE, scratch, &piece) == 0 && piece.len > 0;
+             at += piece.len) {
+            const uint8_t *bytes = piece.direct ? piece.direct : buffer;
+            for (size_t i = 0; i < piece.len; i += 61)
+                r->sum = r->sum * 31 + bytes[i] + piece.len;
+        }
+    }
+}
 
-    name[3] = 'x'; /* the right hash behind a wrong beginning */
-    ck_assert_int_eq(tree_lookup(o.t, ino_of(&o, "metadata"), name, &found), ENOENT);
-    name[3] = 'k';
-    name[250] = name[250] == '0' ? '1' : '0';
-    ck_assert_int_eq(tree_lookup(o.t, ino_of(&o, "metadata"), name, &found), ENOENT);
+static void *read_everything(void *data)
+{
+    g_autoptr(view_scratch) scratch = view_scratch_new();
+    g_autofree uint8_t *buffer = g_malloc(64 * 1024);
+    add_up(data, TREE_ROOT, scratch, buffer);
+    return NULL;
+}
+
+START_TEST(by_several_threads)
+{
+    opened o = open_data("golden/types.gguf");
+    reader readers[4];
+    GThread *threads[G_N_ELEMENTS(readers)];
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(readers); i++) {
+        readers[i] = (reader){.t = o.t};
+        threads[i] = g_thread_new("reader", read_everything, &readers[i]);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(readers); i++)
+        g_thread_join(threads[i]);
+    for (unsigned i = 1; i < G_N_ELEMENTS(readers); i++)
+        ck_assert_uint_eq(readers[i].sum, readers[0].sum);
     opened_close(&o);
 }
 END_TEST
@@ -556,8 +519,7 @@ int main(void)
     tcase_add_test(tcase, what_is_no_directory);
     tcase_add_test(tcase, every_path_of_every_case);
     tcase_add_loop_test(tcase, every_path_of_golden, 0, G_N_ELEMENTS(golden));
-    tcase_add_loop_test(tcase, xattr_values, 0, G_N_ELEMENTS(xattrs));
-    tcase_add_test(tcase, long_names);
+    tcase_add_test(tcase, by_several_threads);
     tcase_add_test(tcase, many_bad_names);
     tcase_add_test(tcase, cookies_stay_valid);
     tcase_add_test(tcase, layers);
