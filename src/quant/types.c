@@ -3,29 +3,31 @@
 #include "quant/types.h"
 #include "quant/blocks.h"
 
-/* What a type has: portable code, and on x86-64 kernels and dot products for some paths. */
+/* What a type has: portable code, and on x86-64 kernels for AVX2, and dot products for AVX2 and
+ * where it pays for AVX-512. WIDE: an AVX-512 kernel too; FLOATS: memcpy, and a portable dot
+ * product. */
 #define PORTABLE(name) .kernels = {[QUANT_PORTABLE] = quant_portable_##name}
 #ifdef QUANT_X86
-#define DOTS(name)                                                                                 \
-    PORTABLE(name), .dots = {[QUANT_PORTABLE] = quant_dot_portable_##name,                         \
-                             [QUANT_AVX2] = quant_dot_avx2_##name,                                 \
-                             [QUANT_AVX512] = quant_dot_avx512_##name}
-#define KERNELS(name)                                                                              \
+#define TWO_DOTS(name)                                                                             \
+    .dots = {[QUANT_AVX2] = quant_dot_avx2_##name, [QUANT_AVX512] = quant_dot_avx512_##name}
+#define TWO_KERNELS(name)                                                                          \
     .kernels = {[QUANT_PORTABLE] = quant_portable_##name, [QUANT_AVX2] = quant_avx2_##name}
-#define AVX2(name) KERNELS(name), .dots = {[QUANT_AVX2] = quant_dot_avx2_##name}
-#define AVX512(name)                                                                               \
-    KERNELS(name),                                                                                 \
-        .dots = {[QUANT_AVX2] = quant_dot_avx2_##name, [QUANT_AVX512] = quant_dot_avx512_##name}
+#define AVX2(name)   TWO_KERNELS(name), .dots = {[QUANT_AVX2] = quant_dot_avx2_##name}
+#define AVX512(name) TWO_KERNELS(name), TWO_DOTS(name)
 #define WIDE(name)                                                                                 \
     .kernels = {[QUANT_PORTABLE] = quant_portable_##name,                                          \
                 [QUANT_AVX2] = quant_avx2_##name,                                                  \
                 [QUANT_AVX512] = quant_avx512_##name},                                             \
-    .dots = {[QUANT_AVX2] = quant_dot_avx2_##name, [QUANT_AVX512] = quant_dot_avx512_##name}
+    TWO_DOTS(name)
+#define FLOATS(name)                                                                               \
+    PORTABLE(name), .dots = {[QUANT_PORTABLE] = quant_dot_portable_##name,                         \
+                             [QUANT_AVX2] = quant_dot_avx2_##name,                                 \
+                             [QUANT_AVX512] = quant_dot_avx512_##name}
 #else
-#define WIDE(name)   PORTABLE(name)
-#define DOTS(name)   PORTABLE(name), .dots = {[QUANT_PORTABLE] = quant_dot_portable_##name}
 #define AVX2(name)   PORTABLE(name)
 #define AVX512(name) PORTABLE(name)
+#define WIDE(name)   PORTABLE(name)
+#define FLOATS(name) PORTABLE(name), .dots = {[QUANT_PORTABLE] = quant_dot_portable_##name}
 #endif
 
 /* The fields that a big-endian block has the other way round. */
@@ -46,7 +48,7 @@
 #define AT(block, field) offsetof(block, field)
 
 static const quant_type types[] = {
-    NUMBER(PN_GGUF_F32, "F32", 4, f32, DOTS),
+    NUMBER(PN_GGUF_F32, "F32", 4, f32, FLOATS),
     NUMBER(PN_GGUF_F16, "F16", 2, f16, AVX512),
     SWAPPED_BLOCK(PN_GGUF_Q4_0, "Q4_0", 32, "d16, qs16", q4_0, AVX512, AT(block_q4_0, d)),
     SWAPPED_BLOCK(PN_GGUF_Q4_1, "Q4_1", 32, "d16, m16, qs16", q4_1, AVX2, AT(block_q4_1, d),
