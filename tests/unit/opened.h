@@ -16,19 +16,24 @@ typedef struct {
 } opened;
 
 /* Takes the bytes; they must parse. */
-static inline opened open_bytes(GByteArray *bytes, const char *views)
+static inline opened open_with(GByteArray *bytes, const pn_gguf_options *options, const char *views)
 {
     opened o = {.bytes = bytes};
     GError *error = NULL;
     pn_gguf_source source = {bytes->data, bytes->len, "folder/test.gguf"};
 
-    o.gguf = pn_gguf_parse(&source, NULL, &error);
+    o.gguf = pn_gguf_parse(&source, options, &error);
     ck_assert_msg(o.gguf != NULL, "%s", error ? error->message : "no message");
     o.model = view_model_new(o.gguf);
     o.scratch = view_scratch_new();
     o.t = tree_new(o.model, views, &error);
     ck_assert_msg(o.t != NULL, "%s", error ? error->message : "no message");
     return o;
+}
+
+static inline opened open_bytes(GByteArray *bytes, const char *views)
+{
+    return open_with(bytes, NULL, views);
 }
 
 /* A file of tests/data: "cases/065_past_eof.gguf". NULL bytes when it does not parse. */

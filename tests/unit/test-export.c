@@ -263,6 +263,55 @@ START_TEST(many_tensors)
 }
 END_TEST
 
+static GByteArray *shard(unsigned no)
+{
+    static const uint32_t types[] = {PN_GGUF_F32, PN_GGUF_F16};
+    g_autoptr(gguf_writer) w = writer_new(3, false);
+    const uint64_t ne[] = {5};
+    uint8_t bytes[20];
+
+    writer_int(w, "split.no", PN_GGUF_UINT16, no);
+    writer_int(w, "split.count", PN_GGUF_UINT16, 2);
+    writer_int(w, "split.tensors.count", PN_GGUF_INT32, 8);
+    for (unsigned i = 0; i < 4; i++) {
+        g_autofree char *name = g_strdup_printf("t%u.%u", no, i);
+        memset(bytes, (int)(16 * no + i), sizeof bytes);
+        writer_tensor(w, name, -1, types[i % 2], 1, ne, bytes, i % 2 ? 10 : 20);
+    }
+    return writer_finish(w);
+}
+
+static bool open_shard(void *user, unsigned no, unsigned count, pn_gguf_source *out, GError **error)
+{
+    GByteArray **shards = user;
+    *out = (pn_gguf_source){shards[no]->data, shards[no]->len, "folder/test-of-00002.gguf"};
+    return true;
+}
+
+/* Tensors of two files, in turn. */
+START_TEST(over_shards)
+{
+    GByteArray *shards[] = {shard(0), shard(1)};
+    const pn_gguf_options options = {.open_shard = open_shard, .user = shards};
+    opened o = open_with(shards[0], &options, NULL);
+    parts p = take_apart(&o, exports[0].path);
+
+    ck_assert_uint_eq(o.gguf->n_shards, 2);
+    ck_assert_uint_eq(p.file->len - p.data_start, 4 * 20 + 4 * 10);
+    for (unsigned i = 0; i < 8; i++) {
+        g_autofree char *name = g_strdup_printf("t%u.%u", i / 4, i % 4);
+        uint64_t from, to;
+        check_entry(&p, name, i % 2 ? "F16" : "F32", "[5]", &from, &to);
+        ck_assert_uint_eq(to - from, i % 2 ? 10 : 20);
+        for (uint64_t at = from; at < to; at++)
+            ck_assert_uint_eq(p.file->data[p.data_start + at], 16 * (i / 4) + i % 4);
+    }
+    parts_free(&p);
+    opened_close(&o);
+    g_byte_array_unref(shards[1]);
+}
+END_TEST
+
 START_TEST(cut_tensors_are_EIO)
 {
     opened o = open_data("cases/065_past_eof.gguf");
@@ -311,6 +360,7 @@ int main(void)
     tcase_add_loop_test(tcase, metadata_are_strings, 0, G_N_ELEMENTS(exports));
     tcase_add_test(tcase, left_out);
     tcase_add_test(tcase, many_tensors);
+    tcase_add_test(tcase, over_shards);
     tcase_add_loop_test(tcase, cut_tensors_are_EIO, 0, G_N_ELEMENTS(exports));
     tcase_add_test(tcase, absurd_sizes);
     suite_add_tcase(suite, tcase);
