@@ -16,7 +16,8 @@ struct server {
     tree *tree;
     view_model *model;
     const source_set *sources;
-    atomic_bool *has_told; /* one a shard: its change has been logged */
+    atomic_bool *has_told;  /* one a shard: its change has been logged */
+    atomic_bool is_changed; /* a source is not what it was, and may change while it is read */
 };
 
 enum { SERVER_BUFFER = TUNING_MAX_READ };

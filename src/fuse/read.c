@@ -7,7 +7,9 @@
  * reply ends with the last byte that can be had.
  *
  * A source that is cut inside a page gives zeros up to the page's end. So before the reply, the
- * size of the source is compared with what each piece depends on. */
+ * size of the source is compared with what each piece depends on. One that was changed may be cut
+ * and made whole again while it is read: then the reply is a copy, and was made between two looks
+ * at the sources that saw the same. */
 #include "fuse/guard.h"
 #include "fuse/internal.h"
 
@@ -18,6 +20,7 @@ enum {
     MIN_DIRECT = 4096,  /* shorter pieces are copied: one segment less for the kernel to walk */
     MAX_SEGMENTS = 600, /* of 1 MiB: 256 direct ones, and one of the buffer around each */
     MAX_CLAIMS = 64,
+    MAX_TRIES = 4, /* to read a source that is being written */
 };
 
 /* The bytes of the reply from `from` on depend on this much of a source. */
@@ -27,6 +30,8 @@ typedef struct {
     uint64_t source_end;
 } claim;
 
+typedef enum { CLAIM_HOLDS, CLAIM_UNSURE, CLAIM_LOST } claim_state;
+
 typedef struct {
     server *s;
     server_thread *thread;
@@ -35,10 +40,12 @@ typedef struct {
     uint64_t offset;
     size_t filled;   /* bytes of the reply so far, … */
     size_t buffered; /* … of which this many are in the buffer */
+    bool copies;     /* all of it goes through the buffer */
     struct iovec segments[MAX_SEGMENTS];
     int n_segments;
     claim claims[MAX_CLAIMS];
     unsigned n_claims;
+    claim_state dropped; /* the worst of earlier claims, for which there was no room */
 } reply;
 
 /* One call through the gate. */
@@ -64,20 +71,23 @@ static int step_run(void *arg)
     return error;
 }
 
-static bool claim_holds(const reply *r, const claim *c)
+static claim_state state_of(const reply *r, const claim *c)
 {
-    return c->source_end == 0 ||
-           (c->shard < r->s->sources->n &&
-            c->source_end <= source_size_now(&r->s->sources->files[c->shard]));
+    if (c->shard >= r->s->sources->n)
+        return CLAIM_LOST;
+    const source_file *source = &r->s->sources->files[c->shard];
+    if (source_compare(source) != SOURCE_CHANGED)
+        return CLAIM_HOLDS;
+    return c->source_end <= source_size_now(source) ? CLAIM_UNSURE : CLAIM_LOST;
 }
 
-static bool all_claims_hold(const reply *r)
+/* The worst of all claims. */
+static claim_state claims_state(const reply *r)
 {
-    for (unsigned i = 0; i < r->n_claims; i++) {
-        if (!claim_holds(r, &r->claims[i]))
-            return false;
-    }
-    return true;
+    claim_state worst = r->dropped;
+    for (unsigned i = 0; i < r->n_claims && worst != CLAIM_LOST; i++)
+        worst = MAX(worst, state_of(r, &r->claims[i]));
+    return worst;
 }
 
 static int add_claim(reply *r, const view_piece *piece)
@@ -90,7 +100,8 @@ static int add_claim(reply *r, const view_piece *piece)
         return 0;
     }
     if (r->n_claims == MAX_CLAIMS) {
-        if (!all_claims_hold(r))
+        r->dropped = claims_state(r);
+        if (r->dropped == CLAIM_LOST)
             return EIO;
         r->n_claims = 0;
     }
@@ -118,8 +129,10 @@ static int fill(reply *r, size_t len)
     r->filled = r->buffered = 0;
     r->n_segments = 0;
     r->n_claims = 0;
+    r->dropped = CLAIM_HOLDS;
     while (r->filled < len) {
-        step st = {.r = r, .len = len - r->filled, .copy = r->n_segments >= MAX_SEGMENTS - 2};
+        bool copy = r->copies || r->n_segments >= MAX_SEGMENTS - 2;
+        step st = {.r = r, .len = len - r->filled, .copy = copy};
         int error = guard_run(step_run, &st);
         if (error == 0 && st.piece.len > st.len)
             error = EIO;
@@ -134,9 +147,41 @@ static int fill(reply *r, size_t len)
     return 0;
 }
 
+/* Fills from sources that do not stand still. If they never do, as while one is downloaded, their
+ * size has to do. */
+static int fill_settled(reply *r, size_t len)
+{
+    r->copies = true;
+    for (int tries = 0; tries < MAX_TRIES; tries++) {
+        uint64_t stamp = source_stamp(r->s->sources);
+        int error = fill(r, len);
+        if (error != 0)
+            return error;
+        if (claims_state(r) == CLAIM_LOST)
+            return EIO;
+        if (source_stamp(r->s->sources) == stamp)
+            break;
+    }
+    return 0;
+}
+
+/* As fill, with bytes that are the source's. */
+static int fill_checked(reply *r, size_t len)
+{
+    r->copies = false;
+    if (!atomic_load(&r->s->is_changed)) {
+        int error = fill(r, len);
+        claim_state state = claims_state(r);
+        if (error != 0 || state == CLAIM_HOLDS)
+            return error;
+        atomic_store(&r->s->is_changed, true);
+    }
+    return fill_settled(r, len);
+}
+
 static bool fill_exactly(reply *r, size_t len)
 {
-    return fill(r, len) == 0 && r->filled == len && all_claims_hold(r);
+    return fill_checked(r, len) == 0 && r->filled == len;
 }
 
 /* The most bytes that can be had of a file that lost some, up to len. It is found by trying, since
@@ -157,11 +202,10 @@ static void fill_what_is_there(reply *r, size_t len)
 
 static int fill_direct(reply *r, size_t len)
 {
-    int error = fill(r, len);
-    bool whole = all_claims_hold(r);
-    if (error == 0 && whole)
+    int error = fill_checked(r, len);
+    if (error == 0)
         return 0;
-    if (!whole || source_is_shorter(r->s->sources))
+    if (claims_state(r) != CLAIM_HOLDS || source_is_shorter(r->s->sources))
         fill_what_is_there(r, len);
     return r->filled > 0 ? 0 : EIO;
 }
@@ -184,9 +228,7 @@ void server_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
     else if (fi->fh == OPENED_DIRECT)
         error = fill_direct(&r, size);
     else
-        error = fill(&r, size);
-    if (error == 0 && !all_claims_hold(&r))
-        error = EIO;
+        error = fill_checked(&r, size);
 
     if (error != 0)
         fuse_reply_err(req, error);

@@ -33,6 +33,29 @@ uint64_t source_size_now(const source_file *file)
     return end > 0 ? (uint64_t)end : 0;
 }
 
+static uint64_t mix(uint64_t stamp, int64_t number)
+{
+    return (stamp ^ (uint64_t)number) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+}
+
+uint64_t source_stamp(const source_set *set)
+{
+    uint64_t stamp = 0;
+    for (unsigned i = 0; i < set->n; i++) {
+        struct stat now = {0};
+        if (set->files[i].fd < 0)
+            continue;
+        if (fstat(set->files[i].fd, &now) < 0)
+            now.st_size = (off_t)source_size_now(&set->files[i]);
+        stamp = mix(stamp, now.st_size);
+        stamp = mix(stamp, now.st_mtim.tv_sec);
+        stamp = mix(stamp, now.st_mtim.tv_nsec);
+        stamp = mix(stamp, now.st_ctim.tv_sec);
+        stamp = mix(stamp, now.st_ctim.tv_nsec);
+    }
+    return stamp;
+}
+
 bool source_is_shorter(const source_set *set)
 {
     for (unsigned i = 0; i < set->n; i++) {

@@ -31,6 +31,9 @@ source_change source_compare(const source_file *file);
  */
 uint64_t source_size_now(const source_file *file);
 
+/* A number that is another one after any file was changed. */
+uint64_t source_stamp(const source_set *set);
+
 /* Whether any file is shorter than it was. */
 bool source_is_shorter(const source_set *set);
 

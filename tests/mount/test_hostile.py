@@ -1,10 +1,13 @@
 """The source fails under the mount: I/O errors, a file system that dies, one that hangs. What cannot
 be read is EIO, exactly that and never zeros; everything else goes on."""
 
+import concurrent.futures
 import errno
 import os
+import random
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -251,3 +254,31 @@ def test_the_worker_of_a_source_that_hangs_can_be_killed(hanging, faulty):
     os.kill(hanging.worker, signal.SIGKILL)
     assert reader.finish() is None
     hanging.wait_until_gone()
+
+
+def test_cut_and_made_whole_again_while_it_is_read(mounted, own, sample, good, offset):
+    """A page that was cut holds zeros for a moment: nobody sees them, be the file whole by the
+    time the reply is checked."""
+    copy = own / "copy.gguf"
+    whole = sample.read_bytes()
+    copy.write_bytes(whole)
+    mount = mounted(copy)
+    dice, end = random.Random(1), time.monotonic() + 3
+
+    def read_on(path):
+        expected, n_good = good(path), 0
+        while time.monotonic() < end:
+            got = read_errno(mount / path, 0, len(expected), os.O_DIRECT)
+            assert got == errno.EIO or expected.startswith(got), path
+            n_good += got == expected
+        return n_good
+
+    with concurrent.futures.ThreadPoolExecutor() as pool, open(copy, "r+b", buffering=0) as file:
+        readers = [pool.submit(read_on, path) for path in (RAW, F32, F16)]
+        while time.monotonic() < end:
+            cut = offset + dice.randrange(SIZE)
+            file.truncate(cut)
+            file.seek(cut)
+            file.write(whole[cut:])
+            time.sleep(dice.random() / 200)
+        assert all(reader.result() for reader in readers)
