@@ -46,6 +46,14 @@ static const char *kind_of(mode_t mode)
     }
 }
 
+/* A path as a shell takes it. */
+static char *quoted(const char *path)
+{
+    static const char plain[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "/._-+,=:@%";
+    bool is_plain = *path != '\0' && path[strspn(path, plain)] == '\0';
+    return is_plain ? g_strdup(path) : g_shell_quote(path);
+}
+
 int check_open_file(const char *path, GError **error)
 {
     /* O_NONBLOCK: opening a pipe would wait for a writer. It means nothing to a regular file. */
@@ -56,7 +64,9 @@ int check_open_file(const char *path, GError **error)
         if (e == ENOENT)
             g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE, "%s: there is no such file", path);
         else if (e == EACCES)
-            g_set_error(error, MOUNT_ERROR, MOUNT_USAGE, "%s: you may not read it", path);
+            g_set_error(error, MOUNT_ERROR, MOUNT_USAGE,
+                        "%s: you have no permission to read it, or to a directory on the way",
+                        path);
         else
             g_set_error(error, MOUNT_ERROR, (int)mount_error_of(e), "%s: it cannot be opened: %s",
                         path, strerror(e));
@@ -71,6 +81,18 @@ int check_open_file(const char *path, GError **error)
         return -1;
     }
     return fd;
+}
+
+bool check_order(const char *file, const char *dir, GError **error)
+{
+    if (!g_file_test(file, G_FILE_TEST_IS_DIR) || !g_file_test(dir, G_FILE_TEST_IS_REGULAR))
+        return true;
+    g_autofree char *model = quoted(dir);
+    g_autofree char *point = quoted(file);
+    g_set_error(error, MOUNT_ERROR, MOUNT_USAGE,
+                "%s: it is a directory, a model is a file; did you mean: mount.gguf %s %s", file,
+                model, point);
+    return false;
 }
 
 static void warn_of_contents(const char *dir, log_sink *log)
@@ -91,9 +113,10 @@ static void warn_of_contents(const char *dir, log_sink *log)
 
 static bool fail(GError **error, const char *dir, int e)
 {
+    g_autofree char *word = quoted(dir);
     if (e == ENOENT)
         g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE,
-                    "%s: there is no such directory; make it with: mkdir -p %s", dir, dir);
+                    "%s: there is no such directory; make it with: mkdir -p %s", dir, word);
     else if (e == ENOTDIR)
         g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE,
                     "%s: it is not a directory, so nothing can be mounted there", dir);
@@ -102,7 +125,7 @@ static bool fail(GError **error, const char *dir, int e)
             error, MOUNT_ERROR, MOUNT_FAILURE,
             "%s: a dead mount is in the way (its program ended without unmounting it); clear "
             "it with: %s %s",
-            dir, geteuid() == 0 ? "umount -l" : "fusermount3 -uz", dir);
+            dir, geteuid() == 0 ? "umount -l" : "fusermount3 -uz", word);
     else
         g_set_error(error, MOUNT_ERROR, (int)mount_error_of(e),
                     "%s: nothing can be mounted there: %s", dir, strerror(e));
@@ -113,10 +136,7 @@ static bool check_place(const char *dir, GError **error)
 {
     struct stat st;
     mount_entry there;
-    if (stat(dir, &st) < 0)
-        return fail(error, dir, errno);
-    if (!S_ISDIR(st.st_mode))
-        return fail(error, dir, ENOTDIR);
+    /* First, since the mount of another user cannot be looked at, not even by root. */
     if (mounts_at(dir, &there) == 0 && there.is_root) {
         g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE,
                     "%s: something is mounted there already (%s); unmount it first, or choose "
@@ -124,6 +144,10 @@ static bool check_place(const char *dir, GError **error)
                     dir, there.type);
         return false;
     }
+    if (stat(dir, &st) < 0)
+        return fail(error, dir, errno);
+    if (!S_ISDIR(st.st_mode))
+        return fail(error, dir, ENOTDIR);
     if (geteuid() != 0 && access(dir, W_OK) < 0) {
         g_set_error(error, MOUNT_ERROR, MOUNT_USAGE,
                     "%s: you may not mount there: a directory that you may write to is needed",

@@ -8,6 +8,9 @@
 /* The file, open for reading; -1. Never waits, whatever the path is. */
 int check_open_file(const char *path, GError **error);
 
+/* Whether file and dir have changed places: false, with the sentence, when they have. */
+bool check_order(const char *file, const char *dir, GError **error);
+
 /* The mount point's real path; NULL. Warns of what is in it. */
 char *check_mount_point(const char *dir, log_sink *log, GError **error);
 

@@ -23,10 +23,10 @@ void log_begin(log_sink *log, log_level max, bool is_unlimited)
     *log = (log_sink){.max = max, .is_unlimited = is_unlimited};
 }
 
-void log_to_syslog(log_sink *log)
+void log_to_syslog(log_sink *log, const char *about)
 {
     openlog("mount.gguf", LOG_PID, LOG_DAEMON);
-    log->to_syslog = true;
+    log->about = g_strdup(about);
 }
 
 static bool is_control(const char *at, size_t len)
@@ -56,9 +56,14 @@ static void write_line(log_sink *log, log_level level, const char *text, size_t 
 {
     if (level > log->max)
         return;
-    g_autoptr(GString) line = g_string_new(log->to_syslog ? NULL : "mount.gguf: ");
+    g_autoptr(GString) line = g_string_new(log->about == NULL ? "mount.gguf: " : NULL);
+    size_t about_len = log->about != NULL ? strlen(log->about) : 0;
+    if (log->about != NULL && (len < about_len || memcmp(text, log->about, about_len) != 0)) {
+        append_escaped(line, log->about, strlen(log->about));
+        g_string_append(line, ": ");
+    }
     append_escaped(line, text, len);
-    if (log->to_syslog) {
+    if (log->about != NULL) {
         syslog((int)level, "%s", line->str);
         return;
     }

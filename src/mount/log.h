@@ -18,9 +18,9 @@ typedef enum {
 } log_level;
 
 typedef struct {
-    log_level max;     /* lines above it are dropped */
-    bool is_unlimited; /* do not count */
-    bool to_syslog;
+    log_level max;       /* lines above it are dropped */
+    bool is_unlimited;   /* do not count */
+    char *about;         /* to syslog, and this is what each line is about; NULL: to stderr */
     gint64 window_start; /* monotonic, microseconds */
     unsigned in_window;  /* lines of the worker since */
     char line[2048];     /* of the worker, not complete yet */
@@ -29,7 +29,7 @@ typedef struct {
 
 void log_begin(log_sink *log, log_level max, bool is_unlimited);
 void log_say(log_sink *log, log_level level, const char *format, ...) G_GNUC_PRINTF(3, 4);
-void log_to_syslog(log_sink *log);
+void log_to_syslog(log_sink *log, const char *about);
 
 /* Says what has come through the pipe at fd (non-blocking). false at its end. */
 bool log_pump(log_sink *log, int fd);

@@ -153,6 +153,7 @@ bool mounts_is_successor(const char *dir, const mount_entry *entry)
 /* As an ordinary user: fusermount3 is set-uid root, and checks on its own whose the mount is. */
 static int unmount_by_helper(const char *dir, bool lazily)
 {
+    const char *how = lazily ? "-uzq" : "-uq";
     pid_t child = fork();
     if (child < 0)
         return errno;
@@ -160,7 +161,8 @@ static int unmount_by_helper(const char *dir, bool lazily)
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        execlp("fusermount3", "fusermount3", lazily ? "-uzq" : "-uq", "--", dir, (char *)NULL);
+        execlp("fusermount3", "fusermount3", how, "--", dir, (char *)NULL);
+        execl("/usr/bin/fusermount3", "fusermount3", how, "--", dir, (char *)NULL);
         _exit(127);
     }
     int status;

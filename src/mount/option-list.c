@@ -217,6 +217,8 @@ static bool set_value(options *o, const option *opt, const char *word, GError **
         *(bool *)at = strcmp(value, "yes") == 0;
         return true;
     case OPTION_TEXT:
+        if (*value == '\0')
+            return usage_error(error, "the mount option %s: a value is missing", word);
         set_text(at, value);
         return true;
     case OPTION_LIST:

@@ -150,6 +150,9 @@ static bool take_operands(options *o, int n, char **operands, GError **error)
     int most = o->action == ACTION_PRINT ? 1 : 2;
     if (n < 1)
         return usage_error(error, "which model? FILE is missing");
+    if (*operands[0] == '\0' || (n == most && *operands[n - 1] == '\0'))
+        return usage_error(error, "%s is an empty word; is a variable not set?",
+                           *operands[0] == '\0' ? "FILE" : "DIR");
     if (n > most)
         return usage_error(error, "%s: one argument too many", operands[most]);
     o->file = g_strdup(operands[0]);

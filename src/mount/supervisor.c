@@ -24,12 +24,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -88,7 +90,7 @@ static void go_to_background(supervisor *s)
     if (s->caller < 0)
         return;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    log_to_syslog(&s->log);
+    log_to_syslog(&s->log, s->point);
     setsid();
     if (chdir("/") < 0)
         log_say(&s->log, LOG_LEVEL_INFO, "chdir /: %s", strerror(errno));
@@ -123,6 +125,18 @@ static void fail(supervisor *s, int status, const char *format, ...)
     s->status = status;
 }
 
+/* libfuse or fusermount3 has said what failed; what that means, where it can be told. */
+static const char *why_not(const options *o)
+{
+    if (geteuid() == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0)
+        return ": root may not mount in this container; start it with: --cap-add SYS_ADMIN "
+               "--device /dev/fuse";
+    if (geteuid() != 0 && o->allow_other)
+        return "; if it was for allow_other, root must add the line user_allow_other to "
+               "/etc/fuse.conf";
+    return "";
+}
+
 /* Mounts, and hands the device over. Its own copy is closed: it would keep the mount alive, and its
  * readers waiting, when the worker is dead. */
 static void mount_for_worker(supervisor *s)
@@ -131,9 +145,7 @@ static void mount_for_worker(supervisor *s)
     int device = fuse_open_channel(s->point, list);
     if (device < 0) {
         fail(s, MOUNT_FAILURE, "%s: it could not be mounted there%s", s->point,
-             s->options->allow_other && geteuid() != 0
-                 ? " (allow_other needs the line user_allow_other in /etc/fuse.conf)"
-                 : "");
+             why_not(s->options));
         return;
     }
     if (mounts_at(s->point, &s->mount) == 0 && s->mount.is_root)
@@ -141,7 +153,7 @@ static void mount_for_worker(supervisor *s)
     s->is_handed_over = true;
     message m = {.kind = MESSAGE_DEVICE};
     if (!message_send(s->socket, &m, device))
-        fail(s, MOUNT_SYSTEM, "the worker is gone");
+        fail(s, MOUNT_SYSTEM, "%s: the worker is gone", s->options->file);
     close(device);
 }
 
@@ -169,7 +181,7 @@ static void send_shard(supervisor *s, const message *asked)
     m.number = fd < 0;
     g_strlcpy(m.text, fd >= 0 ? path : error->message, sizeof m.text);
     if (!message_send(s->socket, &m, fd))
-        fail(s, MOUNT_SYSTEM, "the worker is gone");
+        fail(s, MOUNT_SYSTEM, "%s: the worker is gone", s->options->file);
     if (fd >= 0)
         close(fd);
 }
@@ -249,7 +261,8 @@ static void take_message(supervisor *s, const message *m)
         become_ready(s);
     } else {
         kill(s->worker, SIGKILL);
-        fail(s, MOUNT_SYSTEM, "the worker said something that makes no sense");
+        fail(s, MOUNT_SYSTEM, "%s: the worker said something that makes no sense, and is ended",
+             s->options->file);
     }
     if (s->status != 0)
         close_socket(s); /* which ends a worker that waits */
@@ -352,7 +365,7 @@ static int finish(supervisor *s)
     if (s->status != 0)
         status = s->status; /* and it has been said why */
     else if (killed && s->is_stopping)
-        log_say(&s->log, LOG_LEVEL_WARNING, "ended with files open");
+        log_say(&s->log, LOG_LEVEL_WARNING, "%s: ended with files open", s->point);
     else if (killed)
         log_say(&s->log, LOG_LEVEL_ERROR, "%s: the worker was killed by signal %d (%s)%s",
                 s->options->file, WTERMSIG(s->wait_status), strsignal(WTERMSIG(s->wait_status)),
@@ -366,6 +379,11 @@ static int finish(supervisor *s)
 }
 
 /* ── The beginning ── */
+
+static const char *hint_of(int error)
+{
+    return error == EMFILE ? "; allow more with: ulimit -n 64" : "";
+}
 
 static bool start_worker(supervisor *s)
 {
@@ -404,7 +422,8 @@ static int run(supervisor *s)
 {
     errno = idle_begin(&s->idle, s->options->idle_timeout);
     if (errno != 0 || !start_worker(s)) {
-        log_say(&s->log, LOG_LEVEL_ERROR, "the worker could not be started: %s", strerror(errno));
+        log_say(&s->log, LOG_LEVEL_ERROR, "%s: the worker could not be started: %s%s",
+                s->options->file, strerror(errno), hint_of(errno));
         return MOUNT_SYSTEM;
     }
     supervise(s);
@@ -427,8 +446,8 @@ static int run_in_background(supervisor *s)
     if (pipe2(pipes, O_CLOEXEC) == 0)
         child = fork();
     if (child < 0) {
-        log_say(&s->log, LOG_LEVEL_ERROR, "the supervisor could not be started: %s",
-                strerror(errno));
+        log_say(&s->log, LOG_LEVEL_ERROR, "%s: the supervisor could not be started: %s%s",
+                s->options->file, strerror(errno), hint_of(errno));
         return MOUNT_SYSTEM;
     }
     if (child > 0) {
@@ -446,7 +465,8 @@ static int run_in_background(supervisor *s)
 static bool prepare(supervisor *s, GError **error)
 {
     const options *o = s->options;
-    s->source = check_open_file(o->file, error);
+    if (o->dir == NULL || check_order(o->file, o->dir, error))
+        s->source = check_open_file(o->file, error);
     if (s->source < 0)
         return false;
     if (o->action == ACTION_PRINT)
@@ -462,7 +482,7 @@ int supervisor_run(const options *o)
 {
     static const log_level levels[] = {LOG_LEVEL_ERROR, LOG_LEVEL_NOTICE, LOG_LEVEL_INFO,
                                        LOG_LEVEL_DEBUG};
-    supervisor s = {.options = o, .caller = -1, .socket = -1, .pipe = -1};
+    supervisor s = {.options = o, .source = -1, .caller = -1, .socket = -1, .pipe = -1};
     log_begin(&s.log, levels[o->verbosity + 1], o->server.debug);
     g_autoptr(GError) error = NULL;
     int status;

@@ -49,10 +49,15 @@ typedef struct {
 } worker;
 
 /* Tells the supervisor why nothing comes of it, and ends. */
-G_NORETURN static void refuse(const worker *w, mount_error status, const char *sentence)
+G_NORETURN static void refuse(const worker *w, mount_error status, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+G_NORETURN static void refuse(const worker *w, mount_error status, const char *format, ...)
 {
     message m = {.kind = MESSAGE_REFUSED, .number = status};
-    g_strlcpy(m.text, sentence, sizeof m.text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(m.text, sizeof m.text, format, args);
+    va_end(args);
     message_send(w->plan->socket, &m, -1);
     _exit((int)status);
 }
@@ -169,9 +174,11 @@ static void lock_down(worker *w, bool prints)
     int keep[] = {w->plan->socket, w->plan->source, w->channel};
     privileges_keep_only(keep, G_N_ELEMENTS(keep));
     if (!privileges_drop())
-        refuse(w, MOUNT_SYSTEM, "the worker could not give up its privileges");
+        refuse(w, MOUNT_SYSTEM, "%s: the worker could not give up its privileges",
+               w->plan->options->file);
     if (w->plan->options->sandbox && !sandbox_enter())
-        refuse(w, MOUNT_SYSTEM, "the worker could not be confined; -o sandbox=no goes without");
+        refuse(w, MOUNT_SYSTEM, "%s: the worker could not be confined; -o sandbox=no goes without",
+               w->plan->options->file);
 }
 
 /* The number of a shard is known by its mapping, now that the files have been parsed. */
@@ -240,21 +247,16 @@ static int problem_run(void *arg)
 static void parse(worker *w, const pn_gguf_source *named)
 {
     parse_call call = {.w = w, .named = named, .status = MOUNT_FAILURE};
-    if (guard_run(parse_run, &call) != 0) {
-        g_autofree char *sentence =
-            g_strdup_printf("%s: it could not be read: it shrank meanwhile, or its disk fails",
-                            w->plan->options->file);
-        refuse(w, MOUNT_FAILURE, sentence);
-    }
+    const char *file = w->plan->options->file;
+    if (guard_run(parse_run, &call) != 0)
+        refuse(w, MOUNT_FAILURE,
+               "%s: it could not be read: it shrank meanwhile, or its disk or network fails", file);
     if (call.error != NULL)
-        refuse(w, call.status, call.error->message);
+        refuse(w, call.status, "%s", call.error->message);
     number_sources(w);
     guard_run(problem_run, w);
-    if (w->plan->options->strict && w->gguf->n_problems > 0) {
-        g_autofree char *sentence = g_strdup_printf(
-            "%s: it has problems (above), and -o strict was given", w->plan->options->file);
-        refuse(w, MOUNT_FAILURE, sentence);
-    }
+    if (w->plan->options->strict && w->gguf->n_problems > 0)
+        refuse(w, MOUNT_FAILURE, "%s: it has problems (above), and -o strict was given", file);
 }
 
 static int print(worker *w)
@@ -263,28 +265,27 @@ static int print(worker *w)
     int error = tree_print(w->tree, path, STDOUT_FILENO, guard_run);
     if (error == EPIPE)
         return 1;
-    if (error != 0) {
-        g_autofree char *sentence = g_strdup_printf(
-            "%s: %s: %s", w->plan->options->file, path,
-            error == ENOENT ? "there is nothing of that name in the model" : strerror(error));
-        refuse(w, MOUNT_USAGE, sentence);
-    }
+    if (error != 0)
+        refuse(w, MOUNT_USAGE, "%s: %s: %s", w->plan->options->file, path,
+               error == ENOENT ? "there is nothing of that name in the model; --print / lists it"
+                               : strerror(error));
     return 0;
 }
 
 static int serve(worker *w)
 {
+    const char *file = w->plan->options->file;
     message m;
     int device;
     tell(w, MESSAGE_PARSED);
     if (message_receive(w->plan->socket, &m, &device, true) != MESSAGE_CAME || device < 0)
         return MOUNT_SYSTEM; /* the mount failed, and the supervisor has said so */
     if (dup3(device, w->channel, O_CLOEXEC) < 0)
-        refuse(w, MOUNT_SYSTEM, "the worker could not take over /dev/fuse");
+        refuse(w, MOUNT_SYSTEM, "%s: the worker could not take over /dev/fuse", file);
     close(device);
     int error = server_run(w->server, w->tree, w->model, &w->sources);
     if (error != 0)
-        log_send(LOG_LEVEL_ERROR, "serving ended: %s", strerror(error));
+        log_send(LOG_LEVEL_ERROR, "%s: it is not served any more: %s", file, strerror(error));
     return error == 0 ? 0 : MOUNT_SYSTEM;
 }
 
@@ -316,13 +317,14 @@ G_NORETURN void worker_main(const worker_plan *plan)
     g_autoptr(GError) error = NULL;
     int e = guard_install();
     if (e != 0)
-        refuse(&w, MOUNT_SYSTEM, strerror(e));
+        refuse(&w, MOUNT_SYSTEM, "%s: the worker could not be set up: %s", o->file, strerror(e));
     pn_gguf_source named;
     if (!add_source(&w, plan->source, o->file, &named, &error))
-        refuse(&w, MOUNT_FAILURE, error->message);
+        refuse(&w, MOUNT_FAILURE, "%s", error->message);
     w.channel = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (w.channel < 0)
-        refuse(&w, MOUNT_SYSTEM, "too many files are open");
+        refuse(&w, MOUNT_SYSTEM, "%s: too many files are open; allow more with: ulimit -n 64",
+               o->file);
     if (!prints) {
         server_options serving = o->server;
         serving.ready = on_ready;
@@ -330,7 +332,7 @@ G_NORETURN void worker_main(const worker_plan *plan)
         serving.last_request = plan->last_request;
         w.server = server_new(w.channel, &serving);
         if (w.server == NULL)
-            refuse(&w, MOUNT_SYSTEM, "the session could not be made");
+            refuse(&w, MOUNT_SYSTEM, "%s: the FUSE session could not be made", o->file);
     }
     lock_down(&w, prints);
     parse(&w, &named);

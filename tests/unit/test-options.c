@@ -135,6 +135,7 @@ static const struct {
     {"m /d -o gid=4294967295", "gid=4294967295: a number"},
     {"m /d -o fmask=8", "fmask=8: an octal number"},
     {"m /d -o dmask=1000", "dmask=1000: an octal number"},
+    {"m /d -o fsname=", "fsname=: a value is missing"},
     {"m /d -o remount,ro", "remount is not possible"},
     {"m /d -f -o rw,nonsense", "no mount option nonsense"},
     {"m /d -q -o rw", "no option -q"},
