@@ -194,7 +194,8 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
                                   server_lost_its_end(c.s, c.thread, ino, c.st.size));
     fi->direct_io = is_cut || c.s->options.cache == CACHE_NEVER;
     fi->noflush = 1; /* closing asks nothing, and so cannot fail */
-    fi->keep_cache = !fi->direct_io && !changed && !c.st.is_volatile;
+    fi->keep_cache =
+        !fi->direct_io && !c.st.is_volatile && (!changed || c.s->options.cache == CACHE_ALWAYS);
     fi->fh = is_cut ? OPENED_DIRECT : OPENED_CACHED;
     fuse_reply_open(req, fi);
 }

@@ -15,8 +15,8 @@
 typedef struct server server;
 
 typedef enum {
-    CACHE_AUTO,   /* what is right for each file */
-    CACHE_ALWAYS, /* pages stay with the kernel, from open to open */
+    CACHE_AUTO,   /* pages stay with the kernel from open to open, unless the source changes */
+    CACHE_ALWAYS, /* also then */
     CACHE_NEVER,  /* every read comes here: direct_io */
 } server_cache;
 

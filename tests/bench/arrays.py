@@ -41,6 +41,19 @@ def against_gguf_py(table, what, setting, reader, least, median):
                               [statistics.median(found)], target=median))
 
 
+def against_null(table, what, setting):
+    """What an array of the same size takes when the bytes cost nothing to make."""
+    for kind in model.MAIN:
+        null = setting.null / f"f32-{kind}"
+
+        def load_null():
+            make_cold(null)
+            return seconds(lambda: np.fromfile(null, "<f4")) * 1e6
+
+        table.pairs(f"npy {kind}, {what}", lambda: load(setting, model.name_of(kind)), load_null,
+                    TIME, "null filesystem, np.fromfile")
+
+
 def against_converted(table, setting, folder):
     """Views and the null filesystem read cold, the converted file from the page cache."""
     file = folder / "converted"
@@ -64,4 +77,6 @@ def measure_arrays(table, cached, direct, source, folder):
     reader = gguf.GGUFReader(source)
     against_gguf_py(table, "cold", cached, reader, 2.5, 6)
     against_gguf_py(table, "direct_io", direct, reader, None, 10)
+    against_null(table, "cold", cached)
+    against_null(table, "direct_io", direct)
     against_converted(table, cached, folder)

@@ -77,3 +77,18 @@ def test_readahead_needs_root(mounted, sample):
 def test_refused(sample, own, option):
     done = mount_gguf(sample, own, "-o", option)
     assert done.returncode == 1 and option in done.stderr
+
+
+@pytest.mark.parametrize("word,is_kept", [("auto", False), ("always", True)])
+def test_a_source_whose_times_change(mounted, sample, own, word, is_kept):
+    """Pages are made anew when the source changes, unless they are to stay always."""
+    copy = own / "model.gguf"
+    copy.write_bytes(sample.read_bytes())
+    mount = mounted(copy, "-o", f"cache={word}")
+    before = (mount / F32).read_bytes()
+    with open(copy, "r+b") as file:
+        file.seek(int(os.getxattr(mount / F32, "user.gguf.offset")))
+        file.write(bytes(144))
+    after = (mount / F32).read_bytes()
+    assert (after == before) == is_kept
+    assert is_kept or after[:1024] == bytes(1024)
