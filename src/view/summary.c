@@ -10,7 +10,7 @@
 #include "view/tensor.h"
 
 /* Layers that are looked at for the smallest and largest number of heads. */
-enum { MAX_LAYERS = 4096, NAME_WIDTH = 18, GROUPED_MAX = 56 };
+enum { MAX_LAYERS = 4096, MAX_SHARDS = 64, NAME_WIDTH = 18, GROUPED_MAX = 56 };
 
 /* 1234567 as "1,234,567", with a NUL. */
 static const char *grouped(char out[GROUPED_MAX], survey_sum value)
@@ -306,6 +306,44 @@ static void add_types(GString *out, const survey *s)
         add_row(out, "all", &s->total, s->total.bytes);
 }
 
+/* The first tensor that is not from a file before shard `shard`; they stand in this order. */
+static uint64_t first_tensor(const pn_gguf_file *gguf, unsigned shard)
+{
+    uint64_t low = 0, high = gguf->n_tensors;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (pn_gguf_tensor_at(gguf, middle).shard < shard)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Which tensors come from which file of a set. */
+static void add_shards(GString *out, const pn_gguf_file *gguf)
+{
+    char tensors[GROUPED_MAX], bytes[GROUPED_MAX];
+    unsigned n = MIN(gguf->n_shards, MAX_SHARDS);
+
+    if (gguf->n_shards == 1)
+        return;
+    begin_section(out);
+    g_string_append_printf(out, "%9s %20s  %s\n", "Tensors", "Bytes", "File");
+    for (unsigned i = 0; i < n; i++) {
+        const pn_gguf_shard *shard = &gguf->shards[i];
+        const char *name = shard_file_name(gguf, i);
+        uint64_t count = first_tensor(gguf, i + 1) - first_tensor(gguf, i);
+        g_string_append_printf(out, "%9s %20s  ", grouped(tensors, count),
+                               shard->present ? grouped(bytes, shard->size) : "left out");
+        pn_escape_brief(out, name, strlen(name));
+        g_string_append_c(out, '\n');
+    }
+    if (n < gguf->n_shards)
+        g_string_append_printf(out, "and %u more files\n", gguf->n_shards - n);
+}
+
 /* Counted once: a summary is made anew for each read. */
 static const survey *survey_of(view_model *model)
 {
@@ -335,6 +373,7 @@ static int summary_step(const text_job *job, text_state *state, text_sink *sink)
     begin_section(out);
     add_file(out, gguf, counts);
     add_types(out, counts);
+    add_shards(out, gguf);
     text_put(sink, out->str, out->len);
     return TEXT_END;
 }
