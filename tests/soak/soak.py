@@ -176,6 +176,22 @@ def footprint(pid):
     return memory + swapped, len(os.listdir(f"/proc/{pid}/fd"))
 
 
+def where_it_waits(pid):
+    """Of each thread of a process its state and where in the kernel it is; what it has open."""
+    found = []
+    for thread in sorted(os.listdir(f"/proc/{pid}/task")):
+        folder = pathlib.Path(f"/proc/{pid}/task/{thread}")
+        with contextlib.suppress(OSError):
+            state = (folder / "stat").read_text().rsplit(") ", 1)[1][0]
+            stack = [line.split()[-1] for line in (folder / "stack").read_text().splitlines()]
+            found.append(f"{state} {' < '.join(stack[:6])}")
+    files = []
+    for file in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            files.append(os.readlink(f"/proc/{pid}/fd/{file}"))
+    return f"{found}, {files}"
+
+
 class Soak:
     def __init__(self, folder, seconds):
         self.folder, self.seconds = folder, seconds
@@ -258,7 +274,10 @@ class Soak:
     def look_after_readers(self):
         for i, reader in enumerate(self.readers):
             self.expect(reader.is_alive(), f"reader {i} ended: {reader.exitcode}")
-            self.expect(time.monotonic() - self.counters.get(i)[3] < STUCK, f"reader {i} is stuck")
+            if time.monotonic() - self.counters.get(i)[3] > STUCK:
+                self.expect(False, f"reader {i} is stuck: {where_it_waits(reader.pid)}")
+                for worker in self.workers():
+                    self.expect(False, f"worker {worker}: {where_it_waits(worker)}")
 
     def workers(self):
         return [mount.worker for mount in (*self.steady, self.cut)]
