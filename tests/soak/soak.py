@@ -26,7 +26,7 @@ import mounting  # noqa: E402
 
 READERS = 16
 CHANGING = {"problems.txt"}
-STUCK = 120  # seconds without a read: nobody waits so long
+STUCK = 300  # seconds without a read: not even a busy machine takes so long
 MEMORY = 256 << 20  # bytes for everything, page cache included
 GROWTH = 4 << 20  # bytes that a worker may need more in the end than after the warm-up
 LOST = {errno.EIO, errno.ENOTCONN, errno.ENOENT, errno.ECONNABORTED, errno.ENXIO, errno.ESTALE,
@@ -224,7 +224,7 @@ class Soak:
         reader = Reader(i, self.targets, self.expected, self.counters, self.findings,
                         self.dice.random())
         self.counters.add(i, 0, 0, 0)
-        self.readers[i] = multiprocessing.get_context("fork").Process(target=reader.run)
+        self.readers[i] = multiprocessing.get_context("fork").Process(target=reader.run, daemon=True)
         self.readers[i].start()
 
     def kill_reader(self):
@@ -340,6 +340,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("minutes", nargs="?", type=float, default=30)
     minutes = parser.parse_args().minutes
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     limit = MemoryLimit()
     with tempfile.TemporaryDirectory(prefix="mnt-soak-") as name:
         folder = pathlib.Path(name)
