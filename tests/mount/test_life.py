@@ -10,8 +10,8 @@ import subprocess
 
 import pytest
 
-from mounting import (IS_ROOT, PROGRAM, is_mounted, mount_gguf, mounts, processes_of, run,
-                      wait_for_end, wait_for_mount)
+from mounting import (COMMAND, IS_ROOT, is_mounted, mount_gguf, mounts,
+                      processes_of, run, wait_for_end, wait_for_mount)
 
 F32 = "tensors/f32/token_embd.weight"
 
@@ -140,7 +140,8 @@ def test_started_in_a_pipe(own, sample):
     point = own / "point"
     point.mkdir()
     reader, writer = os.pipe()
-    done = subprocess.run(f"{PROGRAM} {sample} {point} | cat", shell=True, timeout=30,
+    command = " ".join([*COMMAND, str(sample), str(point), "| cat"])
+    done = subprocess.run(command, shell=True, timeout=30,
                           pass_fds=[writer])
     os.close(writer)
     try:
@@ -195,7 +196,8 @@ def test_the_worker_has_only_its_own_descriptors(mounted, sample, own):
         os.set_inheritable(secret.fileno(), True)
         point = own / "point"
         point.mkdir()
-        subprocess.run([PROGRAM, sample, point], close_fds=False, timeout=30, check=True)
+        subprocess.run([*COMMAND, sample, point], close_fds=False, timeout=30,
+                       check=True)
         try:
             for pid in processes_of(str(point)):
                 targets = [os.readlink(f"/proc/{pid}/fd/{fd}")
