@@ -198,8 +198,8 @@ static void set_readahead(supervisor *s)
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, value, (size_t)len) != len)
         log_say(&s->log, asked ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
-                "the kernel's own read-ahead stays, since only root can set it (%s: %s)", path,
-                strerror(errno));
+                "%s: the kernel's own read-ahead stays, since only root can set it (%s: %s)",
+                s->point, path, strerror(errno));
     if (fd >= 0)
         close(fd);
 }

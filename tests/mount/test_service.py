@@ -229,7 +229,7 @@ def test_what_others_put_there_stays(own, sample):
 
 @pytest.mark.skipif(IS_ROOT, reason="root may write everywhere")
 def test_no_place_for_a_mount_point(sample):
-    done = mount_gguf(sample, cwd="/proc")
+    done = mount_gguf(sample, cwd="/")
     assert done.returncode == 1 and "name another as DIR" in done.stderr
 
 
@@ -272,6 +272,6 @@ def test_a_line_names_the_mount_in_the_foreground(mounted, sample, own):
         os.kill(mount.supervisor, signal.SIGTERM)
         mount.wait_until_gone()
     lines = log.read_text().splitlines()
-    assert len(lines) == 2 and all(str(mount.point) in line for line in lines), lines
+    assert len(lines) >= 2 and all(str(mount.point) in line for line in lines), lines
     assert mount.foreground.returncode == 0
     wait_for_mount(mount.point, False)
