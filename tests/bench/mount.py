@@ -127,8 +127,8 @@ def main():
         scale.starting(table, BUILD, folder)
         scale.names(table, BUILD, folder)
         scale.reading_all(table, source, folder)
-    table.print()
-    table.save(BUILD / "bench-mount.tsv")
+        table.print()
+        table.save(BUILD / "bench-mount.tsv")
 
 
 if __name__ == "__main__":

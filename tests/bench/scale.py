@@ -30,10 +30,7 @@ class Started:
         self.worker = next(pid for pid, parent in parents.items() if int(parent) in self.pids)
 
     def close(self):
-        mounting.run("umount" if IS_ROOT else "fusermount3", *([] if IS_ROOT else ["-u"]),
-                     self.point)
-        for pid in self.pids:
-            mounting.wait_for_end(pid)
+        mounting.clear(self.point)
 
 
 def cpu_seconds(pid):

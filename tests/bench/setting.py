@@ -45,7 +45,7 @@ class Setting:
         self.null = Null(folder, sizes, *(["--direct"] if direct else []))
 
     def close(self):
-        self.ours.close()
+        mounting.clear(self.ours.point)
         self.null.close()
 
     def set_readahead(self, kib):
