@@ -2,6 +2,7 @@
 #include "mount/check.h"
 
 #include "mount/mounts.h"
+#include "mount/words.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -46,14 +47,6 @@ static const char *kind_of(mode_t mode)
     }
 }
 
-/* A path as a shell takes it. */
-static char *quoted(const char *path)
-{
-    static const char plain[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "/._-+,=:@%";
-    bool is_plain = *path != '\0' && path[strspn(path, plain)] == '\0';
-    return is_plain ? g_strdup(path) : g_shell_quote(path);
-}
-
 int check_open_file(const char *path, GError **error)
 {
     /* O_NONBLOCK: opening a pipe would wait for a writer. It means nothing to a regular file. */
@@ -87,8 +80,8 @@ bool check_order(const char *file, const char *dir, GError **error)
 {
     if (!g_file_test(file, G_FILE_TEST_IS_DIR) || !g_file_test(dir, G_FILE_TEST_IS_REGULAR))
         return true;
-    g_autofree char *model = quoted(dir);
-    g_autofree char *point = quoted(file);
+    g_autofree char *model = shell_word(dir);
+    g_autofree char *point = shell_word(file);
     g_set_error(error, MOUNT_ERROR, MOUNT_USAGE,
                 "%s: it is a directory, a model is a file; did you mean: mount.gguf %s %s", file,
                 model, point);
@@ -113,7 +106,7 @@ static void warn_of_contents(const char *dir, log_sink *log)
 
 static bool fail(GError **error, const char *dir, int e)
 {
-    g_autofree char *word = quoted(dir);
+    g_autofree char *word = shell_word(dir);
     if (e == ENOENT)
         g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE,
                     "%s: there is no such directory; make it with: mkdir -p %s", dir, word);

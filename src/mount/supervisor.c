@@ -17,6 +17,7 @@
 #include "mount/option-list.h"
 #include "mount/place.h"
 #include "mount/privileges.h"
+#include "mount/words.h"
 #include "mount/worker.h"
 
 #define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 14)
@@ -229,8 +230,12 @@ static void become_ready(supervisor *s)
     set_readahead(s);
     idle_postpone(&s->idle);
     log_pump(&s->log, s->pipe); /* what was said on the way comes before */
-    log_say(&s->log, s->options->dir == NULL ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO,
-            "%s is mounted on %s", s->options->file, s->point);
+    g_autofree char *point = shell_word(s->point);
+    if (s->options->dir == NULL)
+        log_say(&s->log, LOG_LEVEL_NOTICE, "%s is mounted on %s; unmount it with: %s %s",
+                s->options->file, s->point, geteuid() == 0 ? "umount" : "fusermount3 -u", point);
+    else
+        log_say(&s->log, LOG_LEVEL_INFO, "%s is mounted on %s", s->options->file, s->point);
     g_autofree char *lines = g_strdup_printf("READY=1\nMAINPID=%d\nSTATUS=%s is mounted on %s",
                                              (int)getpid(), s->options->file, s->point);
     notify_send(lines);

@@ -17,6 +17,13 @@ bool usage_error(GError **error, const char *format, ...)
     return false;
 }
 
+char *shell_word(const char *path)
+{
+    static const char plain[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "/._-+,=:@%";
+    bool is_plain = *path != '\0' && path[strspn(path, plain)] == '\0';
+    return is_plain ? g_strdup(path) : g_shell_quote(path);
+}
+
 static unsigned distance_of(const char *a, size_t n, const char *b, size_t m)
 {
     unsigned rows[LONGEST + 1][LONGEST + 1];

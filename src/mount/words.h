@@ -1,4 +1,5 @@
-/* Sentences for a wrong command line, and the word that was meant by a misspelled one. */
+/* Sentences for a wrong command line, commands in sentences, and the word that was meant by a
+ * misspelled one. */
 #pragma once
 
 #include "mount/error.h"
@@ -8,6 +9,9 @@
 
 /* Sets a usage error: the sentence, and where to read more. Returns false. */
 bool usage_error(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* A path as a shell takes it, for a command in a sentence. */
+char *shell_word(const char *path);
 
 /* A search: begin with the word, try the words that there are, look at `found`. */
 typedef struct {

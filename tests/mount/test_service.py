@@ -4,6 +4,7 @@ idle, and a mount point that nobody named."""
 import contextlib
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -165,7 +166,9 @@ def made(own, name, *arguments, status=0):
     """mount.gguf in own makes the directory `name`, says so, and mounts there."""
     done = mount_gguf(*arguments, cwd=own)
     assert done.returncode == status, done.stderr
-    assert done.stderr == f"mount.gguf: {arguments[-1]} is mounted on {own}/{name}\n"
+    said, command = done.stderr.split("; unmount it with: ")
+    assert said == f"mount.gguf: {arguments[-1]} is mounted on {own}/{name}"
+    assert shlex.split(command) == [*(["umount"] if IS_ROOT else ["fusermount3", "-u"]), f"{own}/{name}"]
     assert is_mounted(own / name)
     return own / name
 
