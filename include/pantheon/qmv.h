@@ -19,7 +19,8 @@ extern "C" {
  *
  * as long as nothing overflows or is subnormal, and no |x| but 0 below 2^-100; for types without
  * offsets that is the sum of |weight| * |x|. A row with a weight that is not finite gives infinity
- * or NaN. The order of the additions, and so the last bits, depend on the processor.
+ * or NaN, unless only scale * code is too large for float32 (MXFP4, Q8_K). The order of the
+ * additions, and so the last bits, depend on the processor.
  *
  * Returns 0, or EINVAL when the weight's shape and stride do not fit its type. */
 int pn_qmv(const pn_qweight *w, const float *x, float *y, unsigned n_threads);

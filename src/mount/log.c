@@ -23,6 +23,11 @@ void log_begin(log_sink *log, log_level max, bool is_unlimited)
     *log = (log_sink){.max = max, .is_unlimited = is_unlimited};
 }
 
+void log_end(log_sink *log)
+{
+    g_clear_pointer(&log->about, g_free);
+}
+
 void log_to_syslog(log_sink *log, const char *about)
 {
     openlog("mount.gguf", LOG_PID, LOG_DAEMON);

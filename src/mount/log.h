@@ -28,6 +28,7 @@ typedef struct {
 } log_sink;
 
 void log_begin(log_sink *log, log_level max, bool is_unlimited);
+void log_end(log_sink *log);
 void log_say(log_sink *log, log_level level, const char *format, ...) G_GNUC_PRINTF(3, 4);
 void log_to_syslog(log_sink *log, const char *about);
 

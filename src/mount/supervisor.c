@@ -503,5 +503,6 @@ int supervisor_run(const options *o)
         status = run_in_background(&s);
     }
     g_free(s.point);
+    log_end(&s.log);
     return status;
 }

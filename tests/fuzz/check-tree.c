@@ -320,6 +320,27 @@ static void try_numbers(visit *v)
     }
 }
 
+/* Neither do paths that nobody made. */
+static void try_paths(visit *v)
+{
+    static const char *const parts[] = {"/",      "..",  ".",   "metadata", "tensors", "f32",
+                                        "layers", "0",   "1",   "%",        "%~2",     "a",
+                                        "info",   "npy", "raw", "blk.0.",   "export",  "%2E"};
+    for (unsigned i = 0; i < 20; i++) {
+        g_autoptr(GString) path = g_string_new(NULL);
+        uint64_t ino;
+        for (uint64_t n = fuzz_below(v->dice, 8); n > 0; n--) {
+            g_string_append(path, parts[fuzz_below(v->dice, G_N_ELEMENTS(parts))]);
+            if (fuzz_below(v->dice, 2) == 0)
+                g_string_append_c(path, '/');
+        }
+        int error = tree_resolve(v->t, path->str, &ino);
+        g_assert_true(error == 0 || error == ENOENT || error == ENOTDIR);
+        if (error == 0)
+            stat_node(v, ino);
+    }
+}
+
 void check_tree(const pn_gguf_file *file, fuzz_dice *dice)
 {
     g_autoptr(view_model) model = view_model_new(file);
@@ -334,4 +355,5 @@ void check_tree(const pn_gguf_file *file, fuzz_dice *dice)
     if (v.n_nodes <= MAX_NODES)
         g_assert_cmpuint(tree_node_count(t), ==, v.n_nodes);
     try_numbers(&v);
+    try_paths(&v);
 }

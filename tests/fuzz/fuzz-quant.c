@@ -1,7 +1,10 @@
 /* The number formats: every path of instructions gives what the portable one gives, from anywhere
- * to anywhere, whole or block by block, and swapping twice changes nothing. */
+ * to anywhere, whole or block by block, swapping twice changes nothing, and a matrix of them shows
+ * in its product whether its weights are finite. */
 #include <math.h>
 #include <string.h>
+
+#include <pantheon/qmv.h>
 
 #include "fuzz.h"
 #include "quant/types.h"
@@ -109,6 +112,41 @@ static void check_narrow(const float *values, size_t n)
     }
 }
 
+/* How the weights of a row are: what is not finite spoils it, and what is small cannot. */
+static void check_element(pn_gguf_quant type, const float *weights, size_t cols, float y)
+{
+    bool may_overflow = type == PN_GGUF_MXFP4 || type == PN_GGUF_Q8_K; /* scale * code */
+    bool all_finite = true, all_small = true;
+
+    for (size_t i = 0; i < cols; i++) {
+        all_finite = all_finite && isfinite(weights[i]);
+        all_small = all_small && fabsf(weights[i]) < 0x1p60f;
+    }
+    if (!all_finite)
+        g_assert_true(may_overflow || !isfinite(y));
+    else if (all_small)
+        g_assert_true(isfinite(y));
+}
+
+/* The blocks as a matrix of one or more columns of blocks. */
+static void check_product(const blocks *b, const float *weights, fuzz_dice *dice)
+{
+    size_t across = 1 + fuzz_below(dice, MIN(b->n_blocks, 9)), rows = b->n_blocks / across;
+    size_t cols = across * b->traits->block_elems;
+    pn_qweight w = {b->src, b->traits->id, (int)rows, (int)cols, across * b->traits->block_bytes};
+    g_autofree float *x = g_new(float, cols), *y = g_new(float, rows);
+
+    for (size_t i = 0; i < cols; i++)
+        x[i] = (float)(1 + fuzz_below(dice, 1000)) / 500 * (fuzz_below(dice, 2) ? 1 : -1);
+    for (int path = 0; path < QUANT_PATHS; path++) {
+        if (!quant_path_choose((quant_path)path))
+            continue;
+        g_assert_cmpint(pn_qmv(&w, x, y, (unsigned)fuzz_below(dice, 3)), ==, 0);
+        for (size_t row = 0; row < rows; row++)
+            check_element(b->traits->id, weights + row * cols, cols, y[row]);
+    }
+}
+
 /* A type, a misalignment, then blocks. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -134,5 +172,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (traits->be_defined)
         check_swap(&b, wanted);
     check_narrow(wanted, b.n_elems);
+    if (n_blocks > 0) {
+        fuzz_dice dice = fuzz_dice_of(data, size);
+        check_product(&b, wanted, &dice);
+    }
     return 0;
 }

@@ -26,7 +26,8 @@ import mounting  # noqa: E402
 
 READERS = 16
 CHANGING = {"problems.txt"}
-STUCK = 300  # seconds without a read: not even a busy machine takes so long
+PATIENCE = 300  # seconds that a mount, a killed process may take on a busy machine
+STUCK = 50000  # reads of the others, while a reader does none: time says nothing, there may be none
 MEMORY = 256 << 20  # bytes for everything, page cache included
 GROWTH = 4 << 20  # bytes that a worker may need more in the end than after the warm-up
 LOST = {errno.EIO, errno.ENOTCONN, errno.ENOENT, errno.ECONNABORTED, errno.ENXIO, errno.ESTALE,
@@ -68,8 +69,8 @@ class Expected:
 
 
 class Counters:
-    """Numbers that a reader keeps where all see them: bytes, reads, errors, time of the last."""
-    LAYOUT = struct.Struct("<QQQd")
+    """Numbers that a reader keeps where all see them: bytes, reads, errors."""
+    LAYOUT = struct.Struct("QQQ")
 
     def __init__(self):
         self.memory = mmap.mmap(-1, READERS * self.LAYOUT.size)
@@ -80,10 +81,10 @@ class Counters:
     def add(self, reader, n_bytes, n_reads, n_errors):
         old = self.get(reader)
         self.LAYOUT.pack_into(self.memory, reader * self.LAYOUT.size, old[0] + n_bytes,
-                              old[1] + n_reads, old[2] + n_errors, time.monotonic())
+                              old[1] + n_reads, old[2] + n_errors)
 
     def sums(self):
-        return [sum(column) for column in zip(*(self.get(i)[:3] for i in range(READERS)))]
+        return [sum(column) for column in zip(*map(self.get, range(READERS)))]
 
 
 class Reader:
@@ -214,6 +215,7 @@ class Soak:
         self.targets = [*(Target(m.point, True) for m in self.steady), Target(self.cut.point, False),
                         *(Target(point, False) for point in self.coming)]
         self.readers = [None] * READERS
+        self.seen = [(-1, 0)] * READERS  # of each, what it had done when all had done how much
 
     def mount(self, source, name):
         point = self.folder / name
@@ -223,14 +225,14 @@ class Soak:
     def start_reader(self, i):
         reader = Reader(i, self.targets, self.expected, self.counters, self.findings,
                         self.dice.random())
-        self.counters.add(i, 0, 0, 0)
+        self.seen[i] = (-1, 0)
         self.readers[i] = multiprocessing.get_context("fork").Process(target=reader.run, daemon=True)
         self.readers[i].start()
 
     def kill_reader(self):
         i = self.dice.randrange(READERS)
         self.readers[i].kill()
-        self.readers[i].join(STUCK)
+        self.readers[i].join(PATIENCE)
         self.expect(self.readers[i].exitcode is not None, f"reader {i} cannot be killed")
         self.start_reader(i)
         self.done["readers killed"] += 1
@@ -251,7 +253,7 @@ class Soak:
         pids = mounting.processes_of(str(point))
         if not mounting.is_mounted(point):
             for pid in pids:
-                mounting.wait_for_end(pid, STUCK)
+                mounting.wait_for_end(pid, PATIENCE)
             mounting.Mount(self.source, point)
             self.done["mounts"] += 1
             return
@@ -263,7 +265,7 @@ class Soak:
             worker = next(pid for pid in pids if pid != supervisor)
             os.kill(*((supervisor, signal.SIGTERM) if how == "SIGTERM"
                       else (worker, signal.SIGKILL)))
-        mounting.wait_for_mount(point, False, seconds=STUCK)
+        mounting.wait_for_mount(point, False, seconds=PATIENCE)
         self.done[f"ends by {how}"] += 1
 
     def expect(self, is_so, sentence):
@@ -272,9 +274,12 @@ class Soak:
                 print(sentence, file=out)
 
     def look_after_readers(self):
+        done = [sum(self.counters.get(i)[1:]) for i in range(READERS)]
         for i, reader in enumerate(self.readers):
             self.expect(reader.is_alive(), f"reader {i} ended: {reader.exitcode}")
-            if time.monotonic() - self.counters.get(i)[3] > STUCK:
+            if done[i] != self.seen[i][0]:
+                self.seen[i] = (done[i], sum(done))
+            elif sum(done) - self.seen[i][1] > STUCK:
                 self.expect(False, f"reader {i} is stuck: {where_it_waits(reader.pid)}")
                 for worker in self.workers():
                     self.expect(False, f"worker {worker}: {where_it_waits(worker)}")
@@ -298,7 +303,7 @@ class Soak:
                 self.tell()
         for reader in self.readers:
             reader.kill()
-            reader.join(STUCK)
+            reader.join(PATIENCE)
         self.compare_footprints(baseline)
         self.leave()
         self.tell()
@@ -318,7 +323,7 @@ class Soak:
             while mounting.is_mounted(point):
                 mounting.run("umount", "-l", point)
             for pid in pids:
-                mounting.wait_for_end(pid, STUCK)
+                mounting.wait_for_end(pid, PATIENCE)
         left = [pid for pid in os.listdir("/proc") if pid.isdigit()
                 and str(self.folder) in _command_of(pid) and "mount.gguf" in _command_of(pid)]
         self.expect(not left, f"processes are left: {left}")
