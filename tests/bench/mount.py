@@ -16,6 +16,7 @@ import mounting
 import model
 import scale
 from arrays import measure_arrays
+from exports import measure_exports
 from measure import RATE, TIME, Table
 from mounting import BUILD, IS_ROOT, run
 from setting import Null, Setting, compare, make_cold, read, seconds
@@ -123,6 +124,7 @@ def main():
         at_random(table, cached, direct)
         copying(table, cached)
         measure_arrays(table, cached, direct, source, folder)
+        measure_exports(table, folder)
         listing(table, folder)
         scale.starting(table, BUILD, folder)
         scale.names(table, BUILD, folder)

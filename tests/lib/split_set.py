@@ -47,14 +47,15 @@ class Shard:
         pairs = [*self.pairs, *(own if self.is_split else [])]
         if self.no > 0 and self.alignment != 32:
             pairs.append(pair(b"general.alignment", U32, self.alignment))
-        infos, data = b"", b""
+        infos, data, offset = b"", [], 0
         for tensor in self.tensors:
             infos += text(tensor.name) + struct.pack(f"<I{len(tensor.ne)}QIQ", len(tensor.ne),
-                                                     *tensor.ne, tensor.type_id, len(data))
-            data += tensor.data + bytes(-len(tensor.data) % self.alignment)
+                                                     *tensor.ne, tensor.type_id, offset)
+            data += [tensor.data, bytes(-len(tensor.data) % self.alignment)]
+            offset += len(data[-2]) + len(data[-1])
         header = struct.pack("<4sIQQ", b"GGUF", 3, len(self.tensors), len(pairs))
         header += b"".join(pairs) + infos
-        return header + bytes(-len(header) % self.alignment) + data
+        return b"".join([header, bytes(-len(header) % self.alignment), *data])
 
 
 def size_of(tensor):
