@@ -9,6 +9,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 import gguf
+import split_set
 from test_npy import to_bf16
 
 KEPT = {"F16", "BF16", "F64", "I8", "I16", "I32", "I64"}
@@ -66,3 +67,21 @@ def test_tensors(mounted, model, form, report):
         assert len(load_file(path)) == len(tensors)
     report(f"{model.name}: {len(tensors)} tensors of {path.name} compared by safetensors, "
            "0 differences")
+
+
+@pytest.mark.parametrize("form", ["f32", "f16", "bf16"])
+def test_split_set(mounted, sample, own, form, report):
+    """A set gives what the file does that was split."""
+    def tensors_of(root):
+        path = root / "export" / f"model.{form}.safetensors"
+        header, start = header_of(path)
+        data = path.read_bytes()[start:]
+        with safe_open(path, "np") as file:
+            return {name: (file.get_slice(name).get_dtype(), file.get_slice(name).get_shape(),
+                           data[slice(*header[name]["data_offsets"])]) for name in file.keys()}
+
+    paths = split_set.write(split_set.shards_of(sample, 3), own / "set")
+    expected = tensors_of(mounted(sample))
+    assert len(expected) > 30 and tensors_of(mounted(paths[1])) == expected
+    report(f"{sample.name}: {len(expected)} tensors of 3 files, by safetensors as {form}, "
+           "0 differences from the original")
