@@ -8,12 +8,14 @@ typedef void (*quant_kernel)(const void *src, float *dst, size_t n);
 
 /* What a row is multiplied by: x, its sums over groups of 16 and 32, which are what an offset
  * common to a group is multiplied by, and x in the order in which 64 codes are best unpacked:
- * shuffled[64i + 16j + 4l + k] is x[64i + 16l + 4j + k] * 2^-24. */
+ * shuffled[64i + 16j + 4l + k] is x[64i + 16l + 4j + k] * 2^-24. For types whose block is one
+ * number there is instead x with the even elements of each whole 32 before the odd ones. */
 typedef struct {
     const float *x;
     const float *sum16;
     const float *sum32;
     const float *shuffled;
+    const float *even_odd;
 } quant_input;
 
 /* The dot product of n blocks with as many elements of x, in float32. */
@@ -59,12 +61,15 @@ QUANT_DECLARE_DOT_AVX2(bf16)
 QUANT_FOR_EACH_BLOCK_KERNEL(QUANT_DECLARE_DOT_AVX2)
 
 /* The types of blocks whose product is faster with AVX-512 than with AVX2. */
-#define QUANT_FOR_EACH_AVX512_DOT(X) X(q4_0) X(q4_k) X(q5_k) X(q6_k) X(iq4_nl) X(iq4_xs) X(mxfp4)
+#define QUANT_FOR_EACH_AVX512_DOT(X)                                                               \
+    X(q4_0) X(q4_k) X(q5_k) X(q6_k) X(iq4_nl) X(iq4_xs) X(mxfp4) X(tq1_0)
 #define QUANT_DECLARE_DOT_AVX512(name)                                                             \
     float quant_dot_avx512_##name(const void *row, size_t n, const quant_input *x);
 QUANT_DECLARE_DOT_AVX512(f32)
 QUANT_DECLARE_DOT_AVX512(f16)
 QUANT_DECLARE_DOT_AVX512(bf16)
+QUANT_DECLARE_DOT_AVX512(f64)
+QUANT_DECLARE_DOT_AVX512(i64)
 QUANT_FOR_EACH_AVX512_DOT(QUANT_DECLARE_DOT_AVX512)
 #endif
 

@@ -2,22 +2,29 @@
  * what all kernels read their scales with. */
 #pragma once
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
 static inline uint16_t u16_at(const uint8_t *p)
 {
-    return (uint16_t)(p[0] | p[1] << 8);
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return le16toh(v);
 }
 
 static inline uint32_t u32_at(const uint8_t *p)
 {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return le32toh(v);
 }
 
 static inline uint64_t u64_at(const uint8_t *p)
 {
-    return u32_at(p) | (uint64_t)u32_at(p + 4) << 32;
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return le64toh(v);
 }
 
 static inline float f32_of_bits(uint32_t bits)

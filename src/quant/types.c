@@ -5,7 +5,7 @@
 
 /* What a type has: portable code, and on x86-64 kernels for AVX2, and dot products for AVX2 and
  * where it pays for AVX-512. WIDE: an AVX-512 kernel too; FLOATS: memcpy, and a portable dot
- * product. */
+ * product; LONG: of 8 bytes, portable code and a dot product for AVX-512. */
 #define PORTABLE(name) .kernels = {[QUANT_PORTABLE] = quant_portable_##name}
 #ifdef QUANT_X86
 #define TWO_DOTS(name)                                                                             \
@@ -23,11 +23,13 @@
     PORTABLE(name), .dots = {[QUANT_PORTABLE] = quant_dot_portable_##name,                         \
                              [QUANT_AVX2] = quant_dot_avx2_##name,                                 \
                              [QUANT_AVX512] = quant_dot_avx512_##name}
+#define LONG(name) PORTABLE(name), .dots = {[QUANT_AVX512] = quant_dot_avx512_##name}
 #else
 #define AVX2(name)   PORTABLE(name)
 #define AVX512(name) PORTABLE(name)
 #define WIDE(name)   PORTABLE(name)
 #define FLOATS(name) PORTABLE(name), .dots = {[QUANT_PORTABLE] = quant_dot_portable_##name}
+#define LONG(name)   PORTABLE(name)
 #endif
 
 /* The fields that a big-endian block has the other way round. */
@@ -80,11 +82,11 @@ static const quant_type types[] = {
     NUMBER(PN_GGUF_I8, "I8", 1, i8, PORTABLE),
     NUMBER(PN_GGUF_I16, "I16", 2, i16, PORTABLE),
     NUMBER(PN_GGUF_I32, "I32", 4, i32, PORTABLE),
-    NUMBER(PN_GGUF_I64, "I64", 8, i64, PORTABLE),
-    NUMBER(PN_GGUF_F64, "F64", 8, f64, PORTABLE),
+    NUMBER(PN_GGUF_I64, "I64", 8, i64, LONG),
+    NUMBER(PN_GGUF_F64, "F64", 8, f64, LONG),
     BLOCK(PN_GGUF_IQ1_M, "IQ1_M", 256, "qs32, qh16, scales8", iq1_m, AVX2),
     NUMBER(PN_GGUF_BF16, "BF16", 2, bf16, WIDE),
-    BLOCK(PN_GGUF_TQ1_0, "TQ1_0", 256, "qs48, qh4, d16", tq1_0, AVX2),
+    BLOCK(PN_GGUF_TQ1_0, "TQ1_0", 256, "qs48, qh4, d16", tq1_0, AVX512),
     BLOCK(PN_GGUF_TQ2_0, "TQ2_0", 256, "qs64, d16", tq2_0, AVX2),
     BLOCK(PN_GGUF_MXFP4, "MXFP4", 32, "e E8M0, qs16", mxfp4, AVX512),
     BLOCK(PN_GGUF_NVFP4, "NVFP4", 64, "d UE4M3×4, qs32", nvfp4, AVX2),

@@ -130,6 +130,7 @@ INLINE void put_nibbles(sink *s, const uint8_t p[16], const int8_t value[16], __
         const block_##name *block = row;                                                           \
         sink s = sink_new(x);                                                                      \
         for (; n >= AT_ONCE; n -= AT_ONCE, block += AT_ONCE) {                                     \
+            fetch_ahead(block, sizeof *block *AT_ONCE);                                            \
             sink_at_64(&s);                                                                        \
             UNROLLED                                                                               \
             for (int i = 0; i < AT_ONCE; i++)                                                      \
@@ -149,6 +150,7 @@ QUANT_FOR_EACH_BLOCK_KERNEL(DOT)
         __m256 sum[8] = {_mm256_setzero_ps()};                                                     \
         size_t i = 0;                                                                              \
         for (; i + 64 <= n; i += 64) {                                                             \
+            fetch_ahead(p + (bytes)*i, 64 * (bytes));                                              \
             UNROLLED                                                                               \
             for (size_t k = 0; k < 8; k++)                                                         \
                 sum[k] = _mm256_fmadd_ps(load_8(p + (bytes) * (i + 8 * k)),                        \
@@ -175,9 +177,30 @@ INLINE __m256 f16_at8(const uint8_t *p)
 }
 DOT_NUMBERS(f16, 2, f16_at8, f16)
 
-INLINE __m256 bf16_at8(const uint8_t *p)
+/* 16 at a time: the odd ones stand where float32 has them, the even ones are moved there. */
+float quant_dot_avx2_bf16(const void *row, size_t n, const quant_input *x)
 {
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load16(p)), 16));
-}
+    const uint8_t *p = row;
+    const __m256i high = _mm256_set1_epi32((int)0xffff0000);
+    __m256 sum[8] = {_mm256_setzero_ps()};
+    size_t i = 0;
 
-DOT_NUMBERS(bf16, 2, bf16_at8, bf16_at1)
+    for (; i + 64 <= n; i += 64) {
+        fetch_ahead(p + 2 * i, 128);
+        UNROLLED
+        for (size_t k = 0; k < 8; k += 2) {
+            const float *even_odd = x->even_odd + i + k / 4 * 32 + k / 2 % 2 * 8;
+            __m256i pairs = load32(p + 2 * (i + 8 * k));
+            __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+            __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(pairs, high));
+            sum[k] = _mm256_fmadd_ps(even, _mm256_loadu_ps(even_odd), sum[k]);
+            sum[k + 1] = _mm256_fmadd_ps(odd, _mm256_loadu_ps(even_odd + 16), sum[k + 1]);
+        }
+    }
+    for (size_t k = 1; k < 8; k++)
+        sum[0] = _mm256_add_ps(sum[0], sum[k]);
+    float total = sum8(sum[0]);
+    for (; i < n; i++)
+        total += bf16_at1(p + 2 * i) * x->x[i];
+    return total;
+}

@@ -1,6 +1,6 @@
 /* Dot products of a row with AVX-512 (F, BW, DQ, VL), for the types that gain by it: those of
- * nibbles, which one instruction looks up as float32, and those of 5 and 6 bits, 64 of which are
- * unpacked at a time. */
+ * nibbles, which one instruction looks up as float32, those of 5 and 6 bits and of ternary digits,
+ * 64 of which are unpacked at a time, and numbers. */
 #include "quant/codebooks.h"
 #include "quant/kernels.h"
 #include "quant/x86/scales.h"
@@ -195,6 +195,46 @@ INLINE void q6_k(const block_q6_k *b, sink *s)
     }
 }
 
+/* Times 3 in every byte, wrapping. */
+INLINE __m512i times3(__m512i v)
+{
+    return _mm512_add_epi8(v, _mm512_add_epi8(v, v));
+}
+
+/* The first ternary digit of every byte, less 1: see blocks-simple.h. */
+INLINE __m512i ternary(__m512i v)
+{
+    __mmask64 above_85 = _mm512_cmpgt_epu8_mask(v, _mm512_set1_epi8(85));
+    __mmask64 above_170 = _mm512_cmpgt_epu8_mask(v, _mm512_set1_epi8((char)170));
+    __m512i zero_or_less =
+        _mm512_mask_mov_epi8(_mm512_set1_epi8(-1), above_85, _mm512_setzero_si512());
+    return _mm512_mask_mov_epi8(zero_or_less, above_170, _mm512_set1_epi8(1));
+}
+
+INLINE void tq1_0(const block_tq1_0 *b, sink *s)
+{
+    const __m512 d = f16x16(b->d);
+
+    /* 32 bytes, five digits of each, two at a time; beside the fifth the first two of 16 bytes */
+    __m512i v = load32_twice(b->qs);
+    v = _mm512_mask_mov_epi32(v, 0xff00, times3(v));
+    put64(s, ternary(v), d);
+    v = times3(times3(v));
+    put64(s, ternary(v), d);
+    v = times3(times3(v));
+    __m512i last = _mm512_broadcast_i32x4(load16(b->qs + 32));
+    last = _mm512_mask_mov_epi32(last, 0xf0f0, times3(last));
+    put64(s, ternary(_mm512_mask_mov_epi32(v, 0xff00, last)), d);
+
+    /* the other three of these, and four digits of each of the 4 bytes of qh */
+    v = times3(times3(last));
+    v = _mm512_mask_mov_epi32(v, 0x0f00, times3(times3(v)));
+    __m512i qh = _mm512_set1_epi32((int)u32_at(b->qh));
+    qh = _mm512_mask_mov_epi32(qh, 0xa000, times3(qh));
+    qh = _mm512_mask_mov_epi32(qh, 0xc000, times3(times3(qh)));
+    put64(s, ternary(_mm512_mask_mov_epi32(v, 0xf000, qh)), d);
+}
+
 /* Small blocks four at a time, so that they too keep both sums going. */
 #define DOT(name)                                                                                  \
     float quant_dot_avx512_##name(const void *row, size_t n, const quant_input *x)                 \
@@ -203,6 +243,7 @@ INLINE void q6_k(const block_q6_k *b, sink *s)
         const block_##name *block = row;                                                           \
         sink s = sink_new(x);                                                                      \
         for (; n >= AT_ONCE; n -= AT_ONCE, block += AT_ONCE) {                                     \
+            fetch_ahead(block, sizeof *block *AT_ONCE);                                            \
             UNROLLED                                                                               \
             for (int i = 0; i < AT_ONCE; i++)                                                      \
                 name(block + i, &s);                                                               \
@@ -221,6 +262,7 @@ QUANT_FOR_EACH_AVX512_DOT(DOT)
         __m512 sum[4] = {_mm512_setzero_ps()};                                                     \
         size_t i = 0;                                                                              \
         for (; i + 64 <= n; i += 64) {                                                             \
+            fetch_ahead(p + (bytes)*i, 64 * (bytes));                                              \
             UNROLLED                                                                               \
             for (size_t k = 0; k < 4; k++)                                                         \
                 sum[k] = _mm512_fmadd_ps(load_16(p + (bytes) * (i + 16 * k)),                      \
@@ -245,8 +287,60 @@ INLINE __m512 f16_at16(const uint8_t *p)
 }
 DOT_NUMBERS(f16, 2, f16_at16, f16)
 
-INLINE __m512 bf16_at16(const uint8_t *p)
+/* 32 at a time: the odd ones stand where float32 has them, the even ones are moved there. */
+float quant_dot_avx512_bf16(const void *row, size_t n, const quant_input *x)
 {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load32(p)), 16));
+    const uint8_t *p = row;
+    const __m512i high = _mm512_set1_epi32((int)0xffff0000);
+    __m512 sum[4] = {_mm512_setzero_ps()};
+    size_t i = 0;
+
+    for (; i + 64 <= n; i += 64) {
+        fetch_ahead(p + 2 * i, 128);
+        UNROLLED
+        for (size_t k = 0; k < 4; k += 2) {
+            const float *even_odd = x->even_odd + i + 16 * k;
+            __m512i pairs = _mm512_loadu_si512(p + 2 * (i + 16 * k));
+            __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
+            __m512 odd = _mm512_castsi512_ps(_mm512_and_si512(pairs, high));
+            sum[k] = _mm512_fmadd_ps(even, _mm512_loadu_ps(even_odd), sum[k]);
+            sum[k + 1] = _mm512_fmadd_ps(odd, _mm512_loadu_ps(even_odd + 16), sum[k + 1]);
+        }
+    }
+    sum[0] = _mm512_add_ps(_mm512_add_ps(sum[0], sum[1]), _mm512_add_ps(sum[2], sum[3]));
+    float total = _mm512_reduce_add_ps(sum[0]);
+    for (; i < n; i++)
+        total += bf16_at1(p + 2 * i) * x->x[i];
+    return total;
 }
-DOT_NUMBERS(bf16, 2, bf16_at16, bf16_at1)
+
+/* Two halves of 8 numbers, as float32. */
+INLINE __m512 join(__m256 low, __m256 high)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+
+INLINE float f64_at1(const uint8_t *p)
+{
+    double value;
+    memcpy(&value, p, sizeof value);
+    return (float)value;
+}
+
+INLINE __m512 f64_at16(const uint8_t *p)
+{
+    return join(_mm512_cvtpd_ps(_mm512_loadu_pd(p)), _mm512_cvtpd_ps(_mm512_loadu_pd(p + 64)));
+}
+DOT_NUMBERS(f64, 8, f64_at16, f64_at1)
+
+INLINE float i64_at1(const uint8_t *p)
+{
+    return (float)(int64_t)u64_at(p);
+}
+
+INLINE __m512 i64_at16(const uint8_t *p)
+{
+    return join(_mm512_cvtepi64_ps(_mm512_loadu_si512(p)),
+                _mm512_cvtepi64_ps(_mm512_loadu_si512(p + 64)));
+}
+DOT_NUMBERS(i64, 8, i64_at16, i64_at1)

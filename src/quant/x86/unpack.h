@@ -6,8 +6,13 @@
 
 #include <immintrin.h>
 
-#define INLINE   static inline __attribute__((always_inline, unused))
+#define INLINE static inline __attribute__((always_inline, unused))
+
+#ifdef QUANT_ROLLED
+#define UNROLLED
+#else
 #define UNROLLED _Pragma("GCC unroll 8")
+#endif
 
 INLINE __m256i load32(const void *p)
 {
@@ -37,6 +42,16 @@ INLINE float f32_at1(const uint8_t *p)
 INLINE float bf16_at1(const uint8_t *p)
 {
     return f32_of_bits((uint32_t)u16_at(p) << 16);
+}
+
+/* Asks for what is read 2 KiB after the `size` bytes at p; harmless where there is nothing. */
+INLINE void fetch_ahead(const void *p, size_t size)
+{
+    const uintptr_t ahead = (uintptr_t)p + 2048;
+
+    UNROLLED
+    for (size_t i = 0; i < size; i += 64)
+        _mm_prefetch((const char *)(ahead + i), _MM_HINT_T0);
 }
 
 /* A float16 eight times; cheaper than f16 and a broadcast. */
