@@ -21,7 +21,7 @@ PLACES = {
     "usr/local/include/pantheon/gguf.h", "usr/local/include/pantheon/quant.h",
     "usr/local/include/pantheon/qmv.h",
     "usr/local/LIB/libpantheon-gguf.so", "usr/local/LIB/pkgconfig/pantheon-gguf.pc",
-    "usr/local/share/man/man8/mount.gguf.8", LIBRARY_PAGE,
+    "usr/local/share/man/man1/gguf-matvec.1", "usr/local/share/man/man8/mount.gguf.8", LIBRARY_PAGE,
     "usr/local/share/bash-completion/completions/mount.gguf",
     "usr/local/share/doc/mount.gguf/mount-gguf@.service",
 }
@@ -109,6 +109,7 @@ def test_no_helpers_where_none_are_wanted(own):
 
 
 @needs_dist
+@pytest.mark.limit(3000)
 def test_dist(own):
     """The archive builds. With PN_DIST=full its tests run too."""
     tests = [] if os.environ["PN_DIST"] == "full" else ["--no-tests"]

@@ -69,13 +69,21 @@ def test_every_option_of_help_is_known(helped, sample, own):
             assert "there is no mount option" not in done.stderr
 
 
-@pytest.mark.parametrize("page", [PAGE, LIBRARY_PAGE], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [PAGE, LIBRARY_PAGE, ROOT / "src/matvec/gguf-matvec.1"], ids=lambda page: page.name)
 def test_manual_pages_are_well_formed(page):
     if not shutil.which("mandoc"):
         pytest.skip("mandoc is not installed")
     done = run("mandoc", "-T", "lint", "-W", "warning", page)
     assert done.returncode == 0, done.stdout
     assert "@" not in page.read_text()
+
+
+def test_the_manual_of_gguf_matvec():
+    """It has the options of its --help."""
+    shown = run(BUILD / "src/matvec/gguf-matvec", "--help").stdout
+    options = set(re.findall(r"(?<![\w-])--?[a-zA-Z]+", shown))
+    page = (ROOT / "src/matvec/gguf-matvec.1").read_text()
+    assert manual_options(page)[0] == options
 
 
 def test_the_library_manual_names_every_function():
