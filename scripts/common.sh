@@ -93,7 +93,9 @@ configure_and_compile() {
 # build_in DIR MESON_ARGUMENT…: configures where needed, and builds; one at a time in a folder.
 build_in() {
   local dir=$1
-  mkdir -p "$dir"
+  mkdir -p "$dir" || return 1
+  [ -w "$dir" ] || die "$dir cannot be written: build in a clone of your own"
+  [ -f "$dir/build.ninja" ] || say "building, which takes a minute or two the first time"
   (
     flock 9
     quietly configure_and_compile "$@"

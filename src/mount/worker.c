@@ -256,7 +256,10 @@ static void parse(worker *w, const pn_gguf_source *named)
     number_sources(w);
     guard_run(problem_run, w);
     if (w->plan->options->strict && w->gguf->n_problems > 0)
-        refuse(w, MOUNT_FAILURE, "%s: it has problems (above), and -o strict was given", file);
+        refuse(w, MOUNT_FAILURE,
+               "%s: it has problems (above; all of them: --print problems.txt), and -o strict was "
+               "given",
+               file);
 }
 
 static int print(worker *w)
