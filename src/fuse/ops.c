@@ -1,7 +1,7 @@
 /* The kernel's requests, answered from the tree.
  *
  * Everything is cached by the kernel for ever: entries, names that are not there, attributes,
- * pages, directories. Not cached are volatile files (problems.txt), the pages of files of a source
+ * pages, directories. Not cached are volatile files (problems.txt), the names and pages of a source
  * that changed after it was mounted, and files that the end of their source cuts off: those are
  * opened with direct_io, where a read can end at any byte. */
 #include "fuse/guard.h"
@@ -82,13 +82,52 @@ static struct stat stat_of(const server *s, uint64_t ino, const tree_stat *st)
     };
 }
 
-static struct fuse_entry_param entry_of(const server *s, uint64_t ino, const tree_stat *st)
+/* Says once of each file that it is no longer what it was. */
+static void tell_change(server *s, unsigned shard, source_change change)
+{
+    if (atomic_exchange(&s->has_told[shard], true))
+        return;
+    const char *what =
+        change == SOURCE_GONE
+            ? "it was deleted or replaced since it was mounted; what is shown is the "
+              "old file: mount again to see the new one"
+            : "it was changed since it was mounted; what is shown may be wrong: "
+              "mount again to see it as it is";
+    const char *name = pn_gguf_shard_name(view_model_gguf(s->model), shard);
+    g_autoptr(GString) sentence = g_string_new(NULL);
+    pn_escape_brief(sentence, name, strlen(name));
+    g_string_append_printf(sentence, ": %s", what);
+    fuse_log(FUSE_LOG_WARNING, "%s\n", sentence->str);
+    view_model_note(s->model, sentence->str);
+}
+
+/* Whether the source may hold other bytes than when it was mounted. */
+static bool is_source_changed(server *s)
+{
+    bool changed = false;
+    for (unsigned i = 0; i < s->sources->n; i++) {
+        source_change change = source_compare(&s->sources->files[i]);
+        if (change == SOURCE_GONE || change == SOURCE_CHANGED)
+            tell_change(s, i, change);
+        changed = changed || change != SOURCE_SAME;
+    }
+    return changed;
+}
+
+/* Names stand in the source, so those of one that changed hold for this moment only. */
+static double name_timeout(server *s)
+{
+    return is_source_changed(s) ? 0 : FOR_EVER;
+}
+
+static struct fuse_entry_param entry_of(const server *s, uint64_t ino, const tree_stat *st,
+                                        double name_holds)
 {
     return (struct fuse_entry_param){
         .ino = ino,
         .attr = stat_of(s, ino, st),
         .attr_timeout = st->is_volatile ? 0 : FOR_EVER,
-        .entry_timeout = FOR_EVER,
+        .entry_timeout = name_holds,
     };
 }
 
@@ -103,9 +142,10 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
         return;
     c.name = name;
     int error = guard_run(lookup_run, &c);
-    struct fuse_entry_param entry = {.entry_timeout = FOR_EVER}; /* ino 0: it is not there */
+    double holds = name_timeout(c.s);
+    struct fuse_entry_param entry = {.entry_timeout = holds}; /* ino 0: it is not there */
     if (error == 0)
-        entry = entry_of(c.s, c.ino, &c.st);
+        entry = entry_of(c.s, c.ino, &c.st, holds);
     if (error == 0 || error == ENOENT)
         fuse_reply_entry(req, &entry);
     else
@@ -143,38 +183,6 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
         fuse_reply_err(req, error);
 }
 
-/* Says once of each file that it is no longer what it was. */
-static void tell_change(server *s, unsigned shard, source_change change)
-{
-    if (atomic_exchange(&s->has_told[shard], true))
-        return;
-    const char *what =
-        change == SOURCE_GONE
-            ? "it was deleted or replaced since it was mounted; what is shown is the "
-              "old file: mount again to see the new one"
-            : "it was changed since it was mounted; what is shown may be wrong: "
-              "mount again to see it as it is";
-    const char *name = pn_gguf_shard_name(view_model_gguf(s->model), shard);
-    g_autoptr(GString) sentence = g_string_new(NULL);
-    pn_escape_brief(sentence, name, strlen(name));
-    g_string_append_printf(sentence, ": %s", what);
-    fuse_log(FUSE_LOG_WARNING, "%s\n", sentence->str);
-    view_model_note(s->model, sentence->str);
-}
-
-/* Whether the source may hold other bytes than when it was mounted. */
-static bool is_source_changed(server *s)
-{
-    bool changed = false;
-    for (unsigned i = 0; i < s->sources->n; i++) {
-        source_change change = source_compare(&s->sources->files[i]);
-        if (change == SOURCE_GONE || change == SOURCE_CHANGED)
-            tell_change(s, i, change);
-        changed = changed || change != SOURCE_SAME;
-    }
-    return changed;
-}
-
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     call c;
@@ -207,9 +215,9 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-    server_note_use(fuse_req_userdata(req));
-    fi->cache_readdir = 1;
-    fi->keep_cache = 1;
+    server *s = fuse_req_userdata(req);
+    server_note_use(s);
+    fi->cache_readdir = fi->keep_cache = !is_source_changed(s);
     fuse_reply_open(req, fi);
 }
 
@@ -223,6 +231,7 @@ typedef struct {
     uint64_t child;
     tree_kind kind;
     bool has_stat;
+    double name_holds; /* seconds */
     char name[TREE_NAME_MAX + 1];
 } dir_step;
 
@@ -281,7 +290,7 @@ static size_t dir_append(fuse_req_t req, const dir_step *d, char *at, size_t roo
     if (!plus)
         return fuse_add_direntry(req, at, room, d->name, &entry.attr, (off_t)next);
     if (d->has_stat)
-        entry = entry_of(d->c.s, d->child, &d->c.st);
+        entry = entry_of(d->c.s, d->child, &d->c.st, d->name_holds);
     return fuse_add_direntry_plus(req, at, room, d->name, &entry, (off_t)next);
 }
 
@@ -290,6 +299,7 @@ static void reply_dir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bo
     dir_step d;
     if (!call_begin(&d.c, req, ino))
         return;
+    d.name_holds = plus ? name_timeout(d.c.s) : 0;
     char *buffer = (char *)d.c.thread->buffer;
     size = MIN(size, (size_t)SERVER_BUFFER);
     size_t used = 0;

@@ -170,3 +170,18 @@ def test_the_header_overwritten(mounted, sample, copy, filler):
         except OSError as error:
             assert error.errno in (errno.EIO, errno.ENOENT), path
     assert os.listdir(mount / "tensors/f32")
+
+
+def test_names_seen_while_the_header_was_wrong_are_not_kept(mounted, sample, copy):
+    mount = mounted(copy)
+    whole = open(sample, "rb").read(8192)
+    (mount / "README.txt").stat()
+    with open(copy, "r+b", buffering=0) as file:
+        file.write(b"\0" * 8192)
+        wrong = os.listdir(mount / "metadata")
+        assert not (mount / "metadata/general.name").exists()
+        file.seek(0)
+        file.write(whole)
+    assert "general.name" not in wrong
+    assert (mount / "metadata/general.name").read_bytes()
+    assert sorted(os.listdir(mount / "metadata")) == sorted(os.listdir(mounted(sample) / "metadata"))

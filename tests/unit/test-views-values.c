@@ -260,6 +260,24 @@ START_TEST(keys)
 }
 END_TEST
 
+/* A true key that looks like the file name of a second one. */
+START_TEST(keys_with_our_signs)
+{
+    g_autoptr(gguf_writer) w = writer_new(3, false);
+
+    writer_int(w, "a%~2", PN_GGUF_UINT8, 1);
+    writer_int(w, "a", PN_GGUF_UINT8, 2);
+    writer_int(w, "a", PN_GGUF_UINT8, 3);
+    writer_int(w, "100%", PN_GGUF_UINT8, 4);
+
+    opened_model m = open_bytes(writer_finish(w));
+    check_text(&m, &view_metadata_json, 0,
+               "{\n  \"a%25~2\": 1,\n  \"a\": 2,\n  \"a%~2\": 3,\n  \"100%\": 4\n}\n");
+    check_slices(&m, &view_metadata_json, 0, 100);
+    close_model(&m);
+}
+END_TEST
+
 START_TEST(no_keys)
 {
     g_autoptr(gguf_writer) w = writer_new(3, false);
@@ -282,6 +300,7 @@ int main(void)
     tcase_add_loop_test(tests, arrays_of_arrays, 0, G_N_ELEMENTS(variants));
     tcase_add_test(tests, deepest_nesting);
     tcase_add_test(tests, keys);
+    tcase_add_test(tests, keys_with_our_signs);
     tcase_add_test(tests, no_keys);
     suite_add_tcase(suite, tests);
 
