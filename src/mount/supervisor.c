@@ -75,21 +75,31 @@ static int wait_for_start(int fd)
     return n == sizeof status ? status : MOUNT_SYSTEM;
 }
 
-static void tell_caller(supervisor *s, int status)
+/* False: it has ended, and does not hear of it. */
+static bool tell_caller(supervisor *s, int status)
 {
     if (s->caller < 0)
-        return;
-    while (write(s->caller, &status, sizeof status) < 0 && errno == EINTR)
+        return true;
+    ssize_t n;
+    while ((n = write(s->caller, &status, sizeof status)) < 0 && errno == EINTR)
         continue;
     close(s->caller);
     s->caller = -1;
+    return n == sizeof status;
 }
 
-/* The mount is there: let go of the terminal, the directory, and whoever waits for our output. */
-static void go_to_background(supervisor *s)
+static bool is_caller_gone(const supervisor *s)
+{
+    struct pollfd fd = {s->caller, 0, 0};
+    return s->caller >= 0 && poll(&fd, 1, 0) > 0 && (fd.revents & POLLERR) != 0;
+}
+
+/* The mount is there: let go of the terminal, the directory, and whoever waits for our output.
+ * False when the caller does not hear of it. */
+static bool go_to_background(supervisor *s)
 {
     if (s->caller < 0)
-        return;
+        return true;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     log_to_syslog(&s->log, s->point);
     setsid();
@@ -99,7 +109,7 @@ static void go_to_background(supervisor *s)
         dup2(null, fd);
     if (null > 2)
         close(null);
-    tell_caller(s, 0);
+    return tell_caller(s, 0);
 }
 
 /* ── The mount ── */
@@ -170,6 +180,31 @@ static void unmount(supervisor *s)
                 strerror(error));
 }
 
+static void stop(supervisor *s)
+{
+    if (s->is_ready && !s->is_stopping)
+        notify_send("STOPPING=1");
+    if (s->is_stopping || !s->is_mounted) {
+        kill(s->worker, SIGKILL);
+    } else {
+        unmount(s);
+        log_pump(&s->log, s->pipe);
+        log_say(&s->log, LOG_LEVEL_INFO, "%s is unmounted; open files work until they are closed",
+                s->point);
+    }
+    if (!s->is_ready && s->status == 0)
+        s->status = MOUNT_SYSTEM;
+    s->is_stopping = true;
+}
+
+/* A caller that was killed has reported a failure: then nothing may be mounted. */
+static void give_up(supervisor *s)
+{
+    fail(s, MOUNT_SYSTEM, "%s: the process that waited for the mount was killed, so it is given up",
+         s->options->file);
+    stop(s);
+}
+
 /* ── What the worker wants ── */
 
 /* Opens the file of a split set with this number. The worker says a number, never a path. */
@@ -222,6 +257,10 @@ static bool write_pidfile(supervisor *s)
 
 static void become_ready(supervisor *s)
 {
+    if (is_caller_gone(s)) {
+        give_up(s);
+        return;
+    }
     if (!write_pidfile(s)) {
         kill(s->worker, SIGKILL); /* finish() unmounts */
         return;
@@ -239,7 +278,8 @@ static void become_ready(supervisor *s)
     g_autofree char *lines = g_strdup_printf("READY=1\nMAINPID=%d\nSTATUS=%s is mounted on %s",
                                              (int)getpid(), s->options->file, s->point);
     notify_send(lines);
-    go_to_background(s);
+    if (!go_to_background(s))
+        give_up(s);
 }
 
 static void close_socket(supervisor *s)
@@ -253,6 +293,8 @@ static void close_socket(supervisor *s)
 static void take_message(supervisor *s, const message *m)
 {
     bool is_new = !s->is_handed_over && s->status == 0;
+    if (s->is_stopping && !s->is_ready)
+        return; /* sent before it heard of that */
     if (m->kind == MESSAGE_SHARD && is_new) {
         send_shard(s, m);
     } else if (m->kind == MESSAGE_REFUSED && !s->is_ready) {
@@ -288,23 +330,6 @@ static void take_messages(supervisor *s)
 
 /* ── Signals, the end ── */
 
-static void stop(supervisor *s)
-{
-    if (s->is_ready && !s->is_stopping)
-        notify_send("STOPPING=1");
-    if (s->is_stopping || !s->is_mounted) {
-        kill(s->worker, SIGKILL);
-    } else {
-        unmount(s);
-        log_pump(&s->log, s->pipe);
-        log_say(&s->log, LOG_LEVEL_INFO, "%s is unmounted; open files work until they are closed",
-                s->point);
-    }
-    if (!s->is_ready && s->status == 0)
-        s->status = MOUNT_SYSTEM;
-    s->is_stopping = true;
-}
-
 static void take_signals(supervisor *s)
 {
     struct signalfd_siginfo info;
@@ -337,8 +362,10 @@ static void unmount_when_idle(supervisor *s)
 static void supervise(supervisor *s)
 {
     while (!s->is_over) {
-        struct pollfd fds[] = {
-            {s->signals, POLLIN, 0}, {s->socket, POLLIN, 0}, {s->pipe, POLLIN, 0}};
+        struct pollfd fds[] = {{s->signals, POLLIN, 0},
+                               {s->socket, POLLIN, 0},
+                               {s->pipe, POLLIN, 0},
+                               {s->is_stopping ? -1 : s->caller, 0, 0}};
         int wait = s->is_ready && !s->is_stopping ? idle_left(&s->idle) : -1;
         if (poll(fds, G_N_ELEMENTS(fds), wait) < 0 && errno != EINTR)
             break;
@@ -349,6 +376,8 @@ static void supervise(supervisor *s)
         if (fds[1].revents != 0)
             take_messages(s);
         take_signals(s);
+        if (!s->is_over && !s->is_stopping && is_caller_gone(s))
+            give_up(s);
         unmount_when_idle(s);
     }
     take_messages(s); /* what it sent last */

@@ -6,7 +6,9 @@ import os
 import pathlib
 import select
 import signal
+import struct
 import subprocess
+import time
 
 import pytest
 
@@ -99,6 +101,33 @@ def test_the_supervisor_killed(started):
     wait_for_end(started.supervisor)
     assert len((started / F32).read_bytes()) == 295 * 256 * 4
     started.unmount()
+
+
+@pytest.fixture
+def slow(own):
+    """A file that takes a second to read: millions of empty keys."""
+    count, path = 4_000_000, own / "slow.gguf"
+    path.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, count))
+    os.truncate(path, 24 + 13 * count + 100)
+    return path
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL],
+                         ids=["TERM", "INT", "KILL"])
+def test_the_caller_killed(own, slow, number):
+    """Who waited for the mount reports a failure: nothing is mounted, and no process stays."""
+    point = own / "point"
+    point.mkdir()
+    with subprocess.Popen([*COMMAND, slow, point], stderr=subprocess.DEVNULL) as caller:
+        deadline = time.monotonic() + 20
+        while len(pids := processes_of(str(point))) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(pids) == 3
+        caller.send_signal(number)
+        assert caller.wait(20) == -number
+    for pid in pids:
+        wait_for_end(pid)
+    assert not is_mounted(point)
 
 
 def test_a_mount_on_top_is_left_alone(mounted, sample, own):
