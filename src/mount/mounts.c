@@ -111,6 +111,16 @@ static bool find_id(int64_t id, mount_entry *out, char **point)
     return false;
 }
 
+/* Where it is now, which is dir unless a directory above it has been renamed. */
+static char *place_now(const char *dir, const mount_entry *entry)
+{
+    g_autofree char *point = NULL;
+    mount_entry now = {0};
+    if (find_id(entry->id, &now, &point) && now.major == entry->major && now.minor == entry->minor)
+        return g_steal_pointer(&point);
+    return g_strdup(dir);
+}
+
 int mounts_at(const char *dir, mount_entry *out)
 {
     int fd = open_place(dir);
@@ -146,8 +156,9 @@ bool mounts_is_dead(const char *dir)
 
 bool mounts_is_successor(const char *dir, const mount_entry *entry)
 {
+    g_autofree char *place = place_now(dir, entry);
     mount_entry now;
-    return mounts_at(dir, &now) == 0 && now.id == entry->id && !mounts_is_dead(dir);
+    return mounts_at(place, &now) == 0 && now.id == entry->id && !mounts_is_dead(place);
 }
 
 /* As an ordinary user: fusermount3 is set-uid root, and checks on its own whose the mount is. */
@@ -177,32 +188,34 @@ int mounts_detach(const char *dir, const mount_entry *entry)
 {
     if (!mounts_exists(entry))
         return EINVAL;
-    int fd = open_place(dir);
+    g_autofree char *place = place_now(dir, entry);
+    int fd = open_place(place);
     if (fd < 0)
         return errno;
     bool is_on_top = mount_id_of(fd) == entry->id;
     int error = is_on_top ? 0 : ESTALE;
     if (is_on_top && geteuid() == 0) {
-        char path[64]; /* the very mount that was looked at, whatever happens at dir meanwhile */
+        char path[64]; /* the very mount that was looked at, whatever happens there meanwhile */
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         error = umount2(path, MNT_DETACH) < 0 ? errno : 0;
     }
     close(fd);
     if (is_on_top && (geteuid() != 0 || error == EPERM))
-        error = unmount_by_helper(dir, true);
+        error = unmount_by_helper(place, true);
     return error;
 }
 
 int mounts_unmount(const char *dir, const mount_entry *entry)
 {
+    g_autofree char *place = place_now(dir, entry);
     mount_entry top;
-    int error = mounts_at(dir, &top); /* leaves nothing open in there: that would be a use */
+    int error = mounts_at(place, &top); /* leaves nothing open in there: that would be a use */
     if (error == 0 && (top.id != entry->id || top.unique != entry->unique ||
                        top.major != entry->major || top.minor != entry->minor))
         error = ESTALE;
     if (error != 0)
         return error;
     if (geteuid() != 0)
-        return unmount_by_helper(dir, false);
-    return umount2(dir, UMOUNT_NOFOLLOW) < 0 ? errno : 0;
+        return unmount_by_helper(place, false);
+    return umount2(place, UMOUNT_NOFOLLOW) < 0 ? errno : 0;
 }

@@ -25,6 +25,9 @@ bool mounts_exists(const mount_entry *entry);
 /* Whether what is mounted at dir is dead: nobody serves it. */
 bool mounts_is_dead(const char *dir);
 
+/* In what follows dir is where the mount was made. Where the table shows it elsewhere, since a
+ * directory above it has been renamed, it is looked for there. */
+
 /* Whether the mount that is seen at dir has entry's id but is alive. When ours has died, such a one
  * was mounted since, and the kernel gave it the number anew. */
 bool mounts_is_successor(const char *dir, const mount_entry *entry);

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from mounting import (COMMAND, IS_ROOT, is_mounted, mount_gguf, mounts,
-                      processes_of, run, wait_for_end, wait_for_mount)
+                      processes_of, run, supervisor_of, wait_for_end, wait_for_mount)
 
 F32 = "tensors/f32/token_embd.weight"
 
@@ -145,6 +145,30 @@ def test_a_mount_on_top_is_left_alone(mounted, sample, own):
     finally:
         run("umount", below.point)
         run("umount", "-l", below.point)
+
+
+@pytest.mark.parametrize("victim", ["supervisor", "worker"])
+def test_a_directory_above_renamed(own, sample, victim):
+    """The mount is unmounted where it is now: on a signal, and when it is dead."""
+    before, now = own / "before/point", own / "now/point"
+    before.mkdir(parents=True)
+    assert mount_gguf(sample, before).returncode == 0
+    before.parent.rename(now.parent)
+    try:
+        assert is_mounted(now)
+        pids = processes_of(str(before))
+        supervisor = supervisor_of(pids)
+        worker, = [pid for pid in pids if pid != supervisor]
+        if victim == "worker":
+            os.kill(worker, signal.SIGKILL)
+        else:
+            os.kill(supervisor, signal.SIGTERM)
+        for pid in pids:
+            wait_for_end(pid)
+        assert not is_mounted(now) and not os.listdir(now)
+    finally:
+        if is_mounted(now):
+            run("fusermount3", "-uz", now)
 
 
 def test_two_mounts_of_one_file(mounted, sample):
