@@ -41,7 +41,7 @@ static bool is_control(const char *at, size_t len)
            (first == 0xC2 && (unsigned char)at[1] < 0xA0);
 }
 
-static void append_escaped(GString *out, const char *text, size_t len)
+void log_escape(GString *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len;) {
         size_t n = pn_utf8_length(text + i, len - i);
@@ -64,10 +64,10 @@ static void write_line(log_sink *log, log_level level, const char *text, size_t 
     g_autoptr(GString) line = g_string_new(log->about == NULL ? "mount.gguf: " : NULL);
     size_t about_len = log->about != NULL ? strlen(log->about) : 0;
     if (log->about != NULL && (len < about_len || memcmp(text, log->about, about_len) != 0)) {
-        append_escaped(line, log->about, strlen(log->about));
+        log_escape(line, log->about, strlen(log->about));
         g_string_append(line, ": ");
     }
-    append_escaped(line, text, len);
+    log_escape(line, text, len);
     if (log->about != NULL) {
         syslog((int)level, "%s", line->str);
         return;

@@ -32,6 +32,10 @@ void log_end(log_sink *log);
 void log_say(log_sink *log, log_level level, const char *format, ...) G_GNUC_PRINTF(3, 4);
 void log_to_syslog(log_sink *log, const char *about);
 
+/* Appends text with control bytes, and bytes that are no UTF-8, written %XX: one line, whatever is
+ * in it. */
+void log_escape(GString *out, const char *text, size_t len);
+
 /* Says what has come through the pipe at fd (non-blocking). false at its end. */
 bool log_pump(log_sink *log, int fd);
 

@@ -255,6 +255,15 @@ static bool write_pidfile(supervisor *s)
     return true;
 }
 
+static void notify_ready(const supervisor *s)
+{
+    g_autofree char *status = g_strdup_printf("%s is mounted on %s", s->options->file, s->point);
+    g_autoptr(GString) lines = g_string_new(NULL);
+    g_string_printf(lines, "READY=1\nMAINPID=%d\nSTATUS=", (int)getpid());
+    log_escape(lines, status, strlen(status)); /* a name may have lines of its own */
+    notify_send(lines->str);
+}
+
 static void become_ready(supervisor *s)
 {
     if (is_caller_gone(s)) {
@@ -275,9 +284,7 @@ static void become_ready(supervisor *s)
                 s->options->file, s->point, geteuid() == 0 ? "umount" : "fusermount3 -u", point);
     else
         log_say(&s->log, LOG_LEVEL_INFO, "%s is mounted on %s", s->options->file, s->point);
-    g_autofree char *lines = g_strdup_printf("READY=1\nMAINPID=%d\nSTATUS=%s is mounted on %s",
-                                             (int)getpid(), s->options->file, s->point);
-    notify_send(lines);
+    notify_ready(s);
     if (!go_to_background(s))
         give_up(s);
 }

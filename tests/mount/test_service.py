@@ -79,6 +79,19 @@ def test_notify_from_the_background(manager, mounted, sample):
     assert told(manager) == ["STOPPING=1"]
 
 
+def test_a_name_forges_no_line(manager, own, sample):
+    """A service manager believes each line: of a name it gets none."""
+    model, point = own / "x\nMAINPID=1\nz.gguf", own / "p\nMAINPID=2\n\u00e9"
+    point.mkdir()
+    model.symlink_to(sample)
+    assert mount_gguf("-q", model, point).returncode == 0
+    pids = processes_of(str(point))
+    lines = told(manager)
+    unmount(point)
+    assert lines == ["READY=1", f"MAINPID={supervisor_of(pids)}",
+                     f"STATUS={own}/x%0AMAINPID=1%0Az.gguf is mounted on {own}/p%0AMAINPID=2%0A\u00e9"]
+
+
 def test_nothing_is_notified_of_a_failure(manager, own, point):
     assert mount_gguf(own / "none.gguf", point).returncode == 32
     manager.setblocking(False)
