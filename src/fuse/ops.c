@@ -101,23 +101,23 @@ static void tell_change(server *s, unsigned shard, source_change change)
     view_model_note(s->model, sentence->str);
 }
 
-/* Whether the source may hold other bytes than when it was mounted. */
-static bool is_source_changed(server *s)
+/* The worst that happened to a source file since it was mounted. */
+static source_change look_at_source(server *s)
 {
-    bool changed = false;
+    source_change worst = SOURCE_SAME;
     for (unsigned i = 0; i < s->sources->n; i++) {
         source_change change = source_compare(&s->sources->files[i]);
         if (change == SOURCE_GONE || change == SOURCE_CHANGED)
             tell_change(s, i, change);
-        changed = changed || change != SOURCE_SAME;
+        worst = MAX(worst, change);
     }
-    return changed;
+    return worst;
 }
 
 /* Names stand in the source, so those of one that changed hold for this moment only. */
 static double name_timeout(server *s)
 {
-    return is_source_changed(s) ? 0 : FOR_EVER;
+    return look_at_source(s) == SOURCE_CHANGED ? 0 : FOR_EVER;
 }
 
 static struct fuse_entry_param entry_of(const server *s, uint64_t ino, const tree_stat *st,
@@ -197,7 +197,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         fuse_reply_err(req, error);
         return;
     }
-    bool changed = is_source_changed(c.s);
+    bool changed = look_at_source(c.s) != SOURCE_SAME;
     bool is_cut = c.st.is_cut || (changed && source_is_shorter(c.s->sources) &&
                                   server_lost_its_end(c.s, c.thread, ino, c.st.size));
     fi->direct_io = is_cut || c.s->options.cache == CACHE_NEVER;
@@ -217,7 +217,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
     server *s = fuse_req_userdata(req);
     server_note_use(s);
-    fi->cache_readdir = fi->keep_cache = !is_source_changed(s);
+    fi->cache_readdir = fi->keep_cache = look_at_source(s) != SOURCE_CHANGED;
     fuse_reply_open(req, fi);
 }
 

@@ -17,7 +17,7 @@ typedef struct {
 } source_set;
 
 typedef enum {
-    SOURCE_SAME,
+    SOURCE_SAME,    /* from here on worse and worse */
     SOURCE_UNSEEN,  /* as long as it was, and more cannot be seen (source_size_now) */
     SOURCE_GONE,    /* deleted or replaced by another: what we hold is as it was */
     SOURCE_CHANGED, /* rewritten, cut, appended to */
