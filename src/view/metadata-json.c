@@ -81,21 +81,7 @@ static int json_step(const text_job *job, text_state *state, text_sink *sink)
 
 static const text_maker json_text = {.id = TEXT_METADATA_JSON, .step = json_step};
 
-static bool json_is_sized(const view_model *model, uint64_t index)
-{
-    return text_is_sized(&json_text, model, index);
-}
-
-static int json_size(view_model *model, uint64_t index, view_scratch *scratch, uint64_t *size)
-{
-    return text_size(&json_text, model, index, scratch, size);
-}
-
-static int json_read(view_model *model, uint64_t index, uint64_t offset, void *buffer, size_t len,
-                     view_scratch *scratch, view_piece *piece)
-{
-    return text_read(&json_text, model, index, offset, buffer, len, scratch, piece);
-}
+TEXT_VIEW_CALLS(json, json_text)
 
 const view view_metadata_json = {
     .path = "metadata.json",

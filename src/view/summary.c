@@ -380,21 +380,7 @@ static int summary_step(const text_job *job, text_state *state, text_sink *sink)
 
 static const text_maker summary_text = {.id = TEXT_SUMMARY, .step = summary_step};
 
-static bool summary_is_sized(const view_model *model, uint64_t index)
-{
-    return text_is_sized(&summary_text, model, index);
-}
-
-static int summary_size(view_model *model, uint64_t index, view_scratch *scratch, uint64_t *size)
-{
-    return text_size(&summary_text, model, index, scratch, size);
-}
-
-static int summary_read(view_model *model, uint64_t index, uint64_t offset, void *buffer,
-                        size_t len, view_scratch *scratch, view_piece *piece)
-{
-    return text_read(&summary_text, model, index, offset, buffer, len, scratch, piece);
-}
+TEXT_VIEW_CALLS(summary, summary_text)
 
 const view view_summary = {
     .path = "summary.txt",

@@ -69,21 +69,7 @@ static int tsv_step(const text_job *job, text_state *state, text_sink *sink)
 
 static const text_maker tsv_text = {.id = TEXT_TENSORS_TSV, .step = tsv_step};
 
-static bool tsv_is_sized(const view_model *model, uint64_t index)
-{
-    return text_is_sized(&tsv_text, model, index);
-}
-
-static int tsv_size(view_model *model, uint64_t index, view_scratch *scratch, uint64_t *size)
-{
-    return text_size(&tsv_text, model, index, scratch, size);
-}
-
-static int tsv_read(view_model *model, uint64_t index, uint64_t offset, void *buffer, size_t len,
-                    view_scratch *scratch, view_piece *piece)
-{
-    return text_read(&tsv_text, model, index, offset, buffer, len, scratch, piece);
-}
+TEXT_VIEW_CALLS(tsv, tsv_text)
 
 const view view_tensors_tsv = {
     .path = "tensors.tsv",

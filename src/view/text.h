@@ -91,6 +91,23 @@ int text_size(const text_maker *self, view_model *model, uint64_t index, view_sc
 int text_read(const text_maker *self, view_model *model, uint64_t index, uint64_t offset,
               void *buffer, size_t len, view_scratch *scratch, view_piece *piece);
 
+/* The three functions name_is_sized, name_size and name_read of a view that is the text `maker`. */
+#define TEXT_VIEW_CALLS(name, maker)                                                               \
+    static bool name##_is_sized(const view_model *model, uint64_t index)                           \
+    {                                                                                              \
+        return text_is_sized(&(maker), model, index);                                              \
+    }                                                                                              \
+    static int name##_size(view_model *model, uint64_t index, view_scratch *scratch,               \
+                           uint64_t *size)                                                         \
+    {                                                                                              \
+        return text_size(&(maker), model, index, scratch, size);                                   \
+    }                                                                                              \
+    static int name##_read(view_model *model, uint64_t index, uint64_t offset, void *buffer,       \
+                           size_t len, view_scratch *scratch, view_piece *piece)                   \
+    {                                                                                              \
+        return text_read(&(maker), model, index, offset, buffer, len, scratch, piece);             \
+    }
+
 /* The model's notes (model.h), in the thread's line. */
 const GString *text_notes(view_model *model, view_scratch *scratch);
 
