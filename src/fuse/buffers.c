@@ -5,14 +5,13 @@
 #include <sys/mman.h>
 
 enum {
-    BUFFERS = 64,
     KEPT = 8, /* buffers beyond these give their memory back: more reads at once are rare */
     HUGE_PAGE = 2 << 20,
 };
 
 int buffers_init(buffers *b, size_t size)
 {
-    size_t total = size * BUFFERS;
+    size_t total = size * BUFFERS_MAX;
     uint8_t *map = mmap(NULL, total + HUGE_PAGE, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
@@ -32,7 +31,7 @@ int buffers_init(buffers *b, size_t size)
 void buffers_clear(buffers *b)
 {
     if (b->memory != NULL)
-        munmap(b->memory, b->size * BUFFERS);
+        munmap(b->memory, b->size * BUFFERS_MAX);
     *b = (buffers){0};
 }
 

@@ -9,8 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { BUFFERS_MAX = 64 };
+
 typedef struct {
-    uint8_t *memory; /* BUFFERS of them, in huge pages where the system has these */
+    uint8_t *memory; /* BUFFERS_MAX of them, in huge pages where the system has these */
     size_t size;     /* of one */
     _Atomic(uint64_t) taken;
 } buffers;
@@ -19,6 +21,6 @@ typedef struct {
 int buffers_init(buffers *b, size_t size);
 void buffers_clear(buffers *b);
 
-/* A buffer for the caller alone; NULL when 64 are taken. */
+/* A buffer for the caller alone; NULL when all are taken. */
 uint8_t *buffers_take(buffers *b);
 void buffers_give(buffers *b, uint8_t *buffer);

@@ -16,6 +16,8 @@ struct server {
     tree *tree;
     view_model *model;
     const source_set *sources;
+    struct loop *loop;
+    struct ahead *ahead;
     atomic_bool *has_told;  /* one a shard: its change has been logged */
     atomic_bool is_changed; /* a source is not what it was, and may change while it is read */
 };

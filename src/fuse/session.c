@@ -1,11 +1,15 @@
 /* The session with the kernel: its creation, its threads and what they work in, its end. */
+#include "fuse/ahead.h"
 #include "fuse/internal.h"
+#include "fuse/loop.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+_Static_assert((int)LOOP_MAX_THREADS < (int)BUFFERS_MAX, "one is for what is made ahead");
 
 static void thread_free(void *arg)
 {
@@ -70,10 +74,15 @@ server *server_new(int channel, const server_options *options)
     s->options = *options;
     s->session = fuse_session_new(&args, &server_ops, sizeof server_ops, s);
     fuse_opt_free_args(&args);
-    if (s->session == NULL || pthread_key_create(&s->threads, thread_free) != 0 ||
+    s->loop = loop_new();
+    s->ahead = ahead_new();
+    if (s->session == NULL || s->loop == NULL || s->ahead == NULL ||
+        pthread_key_create(&s->threads, thread_free) != 0 ||
         fuse_session_mount(s->session, path) != 0) {
         if (s->session != NULL)
             fuse_session_destroy(s->session);
+        loop_free(s->loop);
+        ahead_free(s->ahead);
         free(s);
         return NULL;
     }
@@ -88,6 +97,8 @@ void server_free(server *s)
     pthread_key_delete(s->threads);
     buffers_clear(&s->buffers);
     fuse_session_destroy(s->session); /* closes the channel */
+    loop_free(s->loop);
+    ahead_free(s->ahead);
     free(s->has_told);
     free(s);
 }
@@ -114,12 +125,8 @@ int server_run(server *s, tree *t, view_model *model, const source_set *sources)
     s->model = model;
     s->sources = sources;
     s->has_told = calloc(sources->n, sizeof *s->has_told);
-    struct fuse_loop_config *config = tuning_loop();
-    if (s->has_told == NULL || config == NULL || buffers_init(&s->buffers, SERVER_BUFFER) != 0)
+    if (s->has_told == NULL || buffers_init(&s->buffers, SERVER_BUFFER) != 0)
         return ENOMEM;
-    int result = -shake_hands(s);
-    if (result == 0)
-        result = fuse_session_loop_mt(s->session, config);
-    fuse_loop_cfg_destroy(config);
-    return result < 0 ? -result : 0;
+    int error = shake_hands(s);
+    return error != 0 ? error : loop_run(s->loop, s->session);
 }

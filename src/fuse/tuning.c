@@ -1,4 +1,4 @@
-/* What is asked of the kernel, and how many threads serve. */
+/* What is asked of the kernel. */
 #include "fuse/tuning.h"
 
 #include <stdbool.h>
@@ -6,10 +6,6 @@
 #include <stdint.h>
 
 enum {
-    /* A reader of a source that hangs holds a thread; the others go on while there are some left.
-     */
-    MAX_THREADS = 64,
-    MAX_IDLE_THREADS = 8,
     MAX_BACKGROUND = 128, /* read-ahead requests under way, of all readers */
 };
 
@@ -47,15 +43,4 @@ void tuning_connection(struct fuse_conn_info *conn)
     if (conn->max_write > TUNING_MAX_READ) /* which limits reads as well */
         conn->max_write = TUNING_MAX_READ;
     conn->max_background = MAX_BACKGROUND;
-}
-
-struct fuse_loop_config *tuning_loop(void)
-{
-    struct fuse_loop_config *config = fuse_loop_cfg_create();
-    if (config == NULL)
-        return NULL;
-    fuse_loop_cfg_set_clone_fd(config, 0); /* it opens /dev/fuse later, which a sandbox forbids */
-    fuse_loop_cfg_set_max_threads(config, MAX_THREADS);
-    fuse_loop_cfg_set_idle_threads(config, MAX_IDLE_THREADS);
-    return config;
 }

@@ -79,6 +79,8 @@ static const int allowed[] = {
     SCMP_SYS(read),
     SCMP_SYS(write),
     SCMP_SYS(writev),
+    SCMP_SYS(poll), /* whether more requests wait */
+    SCMP_SYS(ppoll),
     SCMP_SYS(recvmsg),
     SCMP_SYS(sendmsg),
     SCMP_SYS(close),

@@ -59,6 +59,22 @@ def sequential(table, cached, direct):
         compare(table, f"{view} {kind}, direct_io, two readers", direct, name, "--threads=2")
 
 
+def threads(table, cached, direct):
+    """The null filesystem with our threads against the same with libfuse's: what these do alone."""
+    def compare_nulls(what, setting, *options):
+        table.pairs(f"null filesystem with our threads, {what}",
+                    lambda: read(setting.null_own / "f32-Q4_K", *options),
+                    lambda: read(setting.null / "f32-Q4_K", *options), RATE, "null filesystem")
+
+    for kib in READAHEADS[:2] if IS_ROOT else (128,):
+        if IS_ROOT:
+            cached.set_readahead(kib)
+        compare_nulls(f"cold, {kib} KiB ahead", cached, "--cold")
+        compare_nulls(f"cold, two readers, {kib} KiB ahead", cached, "--cold", "--threads=2")
+    compare_nulls("direct_io", direct)
+    compare_nulls("direct_io, two readers", direct, "--threads=2")
+
+
 def at_random(table, cached, direct):
     for name in ("f32-Q4_K", "f32-Q6_K", "raw-F16"):
         view, kind = name.split("-")
@@ -121,6 +137,7 @@ def main():
         stack.callback(cached.close)
         stack.callback(direct.close)
         sequential(table, cached, direct)
+        threads(table, cached, direct)
         at_random(table, cached, direct)
         copying(table, cached)
         measure_arrays(table, cached, direct, source, folder)

@@ -2,10 +2,12 @@
  * constant buffer, everything else from the number of the file, so what it reaches is what FUSE
  * allows on the machine.
  *
- *   nullfs [--direct] [--entries N] DIR NAME=SIZE…
+ *   nullfs [--direct] [--loop] [--entries N] DIR NAME=SIZE…
  *
  * Serves in the foreground until it is unmounted. The root holds the files named, and N of 32 bytes
- * called entry.0, entry.1 and so on. Session, threads and caching are the server's own. */
+ * called entry.0, entry.1 and so on. Session and caching are the server's own; the threads are
+ * libfuse's, unless --loop is given. */
+#include "fuse/loop.h"
 #include "fuse/tuning.h"
 
 #include <errno.h>
@@ -14,7 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUFFER = 1 << 20, ENTRY_SIZE = 32, FIRST_FILE = FUSE_ROOT_ID + 1, DOTS = 2 };
+enum {
+    BUFFER = 1 << 20,
+    ENTRY_SIZE = 32,
+    FIRST_FILE = FUSE_ROOT_ID + 1,
+    DOTS = 2,
+    MAX_THREADS = 64,
+    MAX_IDLE_THREADS = 8,
+};
 
 static const double FOR_EVER = 1e9;
 
@@ -27,6 +36,7 @@ typedef struct {
     GArray *files; /* of null_file */
     gint64 n_entries;
     gboolean is_direct;
+    gboolean has_own_loop;
     char *buffer;
 } nullfs;
 
@@ -165,6 +175,27 @@ static const struct fuse_lowlevel_ops operations = {
     .releasedir = op_release,
 };
 
+static int serve_as_libfuse_does(struct fuse_session *session)
+{
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (config == NULL)
+        return -1;
+    fuse_loop_cfg_set_clone_fd(config, 0);
+    fuse_loop_cfg_set_max_threads(config, MAX_THREADS);
+    fuse_loop_cfg_set_idle_threads(config, MAX_IDLE_THREADS);
+    int result = fuse_session_loop_mt(session, config);
+    fuse_loop_cfg_destroy(config);
+    return result;
+}
+
+static int serve_as_we_do(struct fuse_session *session)
+{
+    loop *l = loop_new();
+    int result = l != NULL ? loop_run(l, session) : -1;
+    loop_free(l);
+    return result;
+}
+
 static int serve(nullfs *fs, const char *dir)
 {
     char *argv[] = {(char *)"nullfs", (char *)"-o", (char *)"ro,default_permissions,fsname=null"};
@@ -173,9 +204,7 @@ static int serve(nullfs *fs, const char *dir)
     fuse_opt_free_args(&args);
     if (session == NULL || fuse_session_mount(session, dir) != 0)
         return EXIT_FAILURE;
-    struct fuse_loop_config *config = tuning_loop();
-    int result = config != NULL ? fuse_session_loop_mt(session, config) : -1;
-    fuse_loop_cfg_destroy(config);
+    int result = fs->has_own_loop ? serve_as_we_do(session) : serve_as_libfuse_does(session);
     fuse_session_unmount(session);
     fuse_session_destroy(session);
     return result == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -198,6 +227,7 @@ int main(int argc, char **argv)
     nullfs fs = {.files = g_array_new(FALSE, FALSE, sizeof(null_file))};
     const GOptionEntry entries[] = {
         {"direct", 0, 0, G_OPTION_ARG_NONE, &fs.is_direct, "open files with direct_io", NULL},
+        {"loop", 0, 0, G_OPTION_ARG_NONE, &fs.has_own_loop, "threads as mount.gguf has them", NULL},
         {"entries", 0, 0, G_OPTION_ARG_INT64, &fs.n_entries, "N more files", "N"},
         {NULL},
     };

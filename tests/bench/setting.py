@@ -42,14 +42,17 @@ class Setting:
         self.paths = {f"{view}-{kind}": f"tensors/{view}/{model.name_of(kind)}"
                       for view in ("f32", "raw") for kind in (*model.MAIN, "F32")}
         sizes = {name: os.stat(self.ours / path).st_size for name, path in self.paths.items()}
-        self.null = Null(folder, sizes, *(["--direct"] if direct else []))
+        options = ["--direct"] if direct else []
+        self.null = Null(folder, sizes, *options)
+        self.null_own = Null(folder, sizes, "--loop", *options)  # with our threads
 
     def close(self):
         mounting.clear(self.ours.point)
         self.null.close()
+        self.null_own.close()
 
     def set_readahead(self, kib):
-        for point in (self.ours.point, self.null.point):
+        for point in (self.ours.point, self.null.point, self.null_own.point):
             device = os.stat(point).st_dev
             name = f"{os.major(device)}:{os.minor(device)}"
             pathlib.Path(f"/sys/class/bdi/{name}/read_ahead_kb").write_text(str(kib))

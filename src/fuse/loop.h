@@ -1,0 +1,27 @@
+/* The threads that take the kernel's requests: loop.c says how many, and when. Knows libfuse's
+ * session, not what is served. */
+#pragma once
+
+#include <stdbool.h>
+
+struct fuse_session;
+
+/* One that is stuck holds its thread. */
+enum { LOOP_MAX_THREADS = 63 };
+
+typedef struct loop loop;
+
+/* Learns what it has to know of the machine: to be called before the process is confined. NULL when
+ * there is no memory. */
+loop *loop_new(void);
+void loop_free(loop *l);
+
+/* Serves until the file system is unmounted; 0, or an errno. The session is borrowed. */
+int loop_run(loop *l, struct fuse_session *session);
+
+/* Whether one thread serves all requests at the moment, and so gets the next one too. */
+bool loop_is_single(const loop *l);
+
+/* Brackets what a thread does for a request that it expects: one that comes meanwhile does not wait
+ * in vain. */
+void loop_work_ahead(loop *l, bool begins);
