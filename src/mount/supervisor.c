@@ -8,6 +8,7 @@
 #include "mount/supervisor.h"
 
 #include "gguf/split.h"
+#include "mount/channel.h"
 #include "mount/check.h"
 #include "mount/idle.h"
 #include "mount/log.h"
@@ -19,9 +20,6 @@
 #include "mount/privileges.h"
 #include "mount/words.h"
 #include "mount/worker.h"
-
-#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 14)
-#include <fuse.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,16 +134,15 @@ static void fail(supervisor *s, int status, const char *format, ...)
     s->status = status;
 }
 
-/* libfuse or fusermount3 has said what failed; what that means, where it can be told. */
-static const char *why_not(const options *o)
+/* Why it could not be mounted; `said` is what libfuse or fusermount3 says of it. */
+static const char *why_not(const char *said)
 {
     if (geteuid() == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0)
-        return ": root may not mount in this container; start it with: --cap-add SYS_ADMIN "
-               "--device /dev/fuse";
-    if (geteuid() != 0 && o->allow_other)
-        return "; if it was for allow_other, root must add the line user_allow_other to "
-               "/etc/fuse.conf";
-    return "";
+        return "root may not mount in this container; start it with: --cap-add SYS_ADMIN --device "
+               "/dev/fuse";
+    if (strstr(said, "user_allow_other") != NULL)
+        return "allow_other needs root's leave: the line user_allow_other in /etc/fuse.conf";
+    return *said != '\0' ? said : "libfuse does not say why";
 }
 
 /* Mounts, and hands the device over. Its own copy is closed: it would keep the mount alive, and its
@@ -153,12 +150,15 @@ static const char *why_not(const options *o)
 static void mount_for_worker(supervisor *s)
 {
     g_autofree char *list = mount_options(s->options);
-    int device = fuse_open_channel(s->point, list);
+    g_autoptr(GString) said = g_string_new(NULL);
+    int device = channel_open(s->point, list, said);
     if (device < 0) {
-        fail(s, MOUNT_FAILURE, "%s: it could not be mounted there%s", s->point,
-             why_not(s->options));
+        fail(s, MOUNT_FAILURE, "%s: it could not be mounted there: %s", s->point,
+             why_not(said->str));
         return;
     }
+    if (said->len > 0)
+        log_say(&s->log, LOG_LEVEL_WARNING, "%s", said->str);
     if (mounts_at(s->point, &s->mount) == 0 && s->mount.is_root)
         s->is_mounted = true;
     s->is_handed_over = true;
