@@ -86,12 +86,12 @@ def test_read_anywhere(shown, contents, flags):
 
 def test_cat_cp_and_dd(shown, contents, own):
     for path, expected in contents.items():
-        source, copy = shown / path, own / "copy"
+        source, copy, other = shown / path, own / "copy", own / "other"
         assert run("cat", source, text=False).stdout == expected, path
-        assert run("cp", "--sparse=auto", source, copy).returncode == 0
+        assert run("cp", "--sparse=auto", "--remove-destination", source, copy).returncode == 0
         assert copy.read_bytes() == expected, path
-        assert run("dd", f"if={source}", f"of={copy}", "bs=777", "status=none").returncode == 0
-        assert copy.read_bytes() == expected, path
+        assert run("dd", f"if={source}", f"of={other}", "bs=777", "status=none").returncode == 0
+        assert other.read_bytes() == expected, path
 
 
 @pytest.mark.parametrize("flags", [mmap.MAP_SHARED, mmap.MAP_PRIVATE], ids=["shared", "private"])
