@@ -332,6 +332,23 @@ static void monitor(loop *l)
     }
 }
 
+/* Wakes and joins all threads; one that is stuck keeps us waiting for its source. */
+static void end_threads(loop *l)
+{
+    slot *used[LOOP_MAX_THREADS];
+    unsigned n = 0;
+    pthread_mutex_lock(&l->lock);
+    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
+        if (l->slots[i].state == SLOT_FREE)
+            continue;
+        pthread_cancel(l->slots[i].thread);
+        used[n++] = &l->slots[i];
+    }
+    pthread_mutex_unlock(&l->lock);
+    for (unsigned i = 0; i < n; i++)
+        join(used[i]);
+}
+
 int loop_run(loop *l, struct fuse_session *session)
 {
     l->session = session;
@@ -339,14 +356,7 @@ int loop_run(loop *l, struct fuse_session *session)
     bool started = add_thread(l);
     if (started)
         monitor(l);
-    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
-        if (l->slots[i].state != SLOT_FREE)
-            pthread_cancel(l->slots[i].thread);
-    }
     pthread_mutex_unlock(&l->lock);
-    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
-        if (l->slots[i].state != SLOT_FREE)
-            join(&l->slots[i]);
-    }
+    end_threads(l);
     return started ? l->error : EAGAIN;
 }

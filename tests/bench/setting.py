@@ -42,6 +42,7 @@ class Setting:
         self.paths = {f"{view}-{kind}": f"tensors/{view}/{model.name_of(kind)}"
                       for view in ("f32", "raw") for kind in (*model.MAIN, "F32")}
         sizes = {name: os.stat(self.ours / path).st_size for name, path in self.paths.items()}
+        sizes["f32-other"] = model.OTHER_ELEMENTS * 4
         options = ["--direct"] if direct else []
         self.null = Null(folder, sizes, *options)
         self.null_own = Null(folder, sizes, "--loop", *options)  # with our threads
