@@ -125,18 +125,24 @@ static bool fail(GError **error, const char *dir, int e)
     return false;
 }
 
+bool check_free(const char *dir, GError **error)
+{
+    mount_entry there;
+    if (mounts_at(dir, &there) != 0 || !there.is_root)
+        return true;
+    g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE,
+                "%s: something is mounted there already (%s); unmount it first, or choose "
+                "another directory",
+                dir, there.type);
+    return false;
+}
+
 static bool check_place(const char *dir, GError **error)
 {
     struct stat st;
-    mount_entry there;
     /* First, since the mount of another user cannot be looked at, not even by root. */
-    if (mounts_at(dir, &there) == 0 && there.is_root) {
-        g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE,
-                    "%s: something is mounted there already (%s); unmount it first, or choose "
-                    "another directory",
-                    dir, there.type);
+    if (!check_free(dir, error))
         return false;
-    }
     if (stat(dir, &st) < 0)
         return fail(error, dir, errno);
     if (!S_ISDIR(st.st_mode))

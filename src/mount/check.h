@@ -14,5 +14,8 @@ bool check_order(const char *file, const char *dir, GError **error);
 /* The mount point's real path; NULL. Warns of what is in it. */
 char *check_mount_point(const char *dir, log_sink *log, GError **error);
 
+/* Whether nothing is mounted there; false, with the sentence, when something is. */
+bool check_free(const char *dir, GError **error);
+
 /* Whether /dev/fuse is there for us. */
 bool check_device(GError **error);

@@ -1,13 +1,19 @@
-/* Making and removing the directory that stands in for a mount point. */
+/* Making, locking and removing the directory that is mounted on. */
 #include "mount/place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_CLASHES = 100 };
+enum {
+    MOST_CLASHES = 100,
+    TURN_TRIES = 200,
+    TURN_PAUSE = 10000, /* µs */
+};
 
 static char *name_of(const char *file)
 {
@@ -35,6 +41,25 @@ char *place_make(const char *file, GError **error)
                     "%s: this directory could not be made to mount on (%s); name another as DIR",
                     path, strerror(e));
     return real;
+}
+
+int place_open(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+void place_wait_for_turn(int place)
+{
+    for (int i = 0; place >= 0 && flock(place, LOCK_EX | LOCK_NB) < 0 && i < TURN_TRIES; i++)
+        g_usleep(TURN_PAUSE);
+}
+
+void place_leave(int place)
+{
+    if (place < 0)
+        return;
+    flock(place, LOCK_UN); /* the process that waits for us has it open too */
+    close(place);
 }
 
 void place_remove(const char *path)

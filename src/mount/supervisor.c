@@ -46,6 +46,7 @@ typedef struct {
     char *point;   /* the mount point's real path */
     char *pidfile; /* its absolute path, once it is written */
     idle_watch idle;
+    int place; /* the mount point, until it is mounted on; -1: it cannot be locked */
     int source;
     int caller;  /* pipe to the process that waits; -1: in the foreground */
     int signals; /* signalfd */
@@ -145,13 +146,30 @@ static const char *why_not(const char *said)
     return *said != '\0' ? said : "libfuse does not say why";
 }
 
+/* Another process may have mounted there since we looked. */
+static int mount_in_turn(supervisor *s, GString *said)
+{
+    g_autofree char *list = mount_options(s->options);
+    g_autoptr(GError) error = NULL;
+    int device = -1;
+    place_wait_for_turn(s->place);
+    if (!check_free(s->point, &error))
+        fail(s, error->code, "%s", error->message);
+    else
+        device = channel_open(s->point, list, said);
+    place_leave(s->place);
+    s->place = -1;
+    return device;
+}
+
 /* Mounts, and hands the device over. Its own copy is closed: it would keep the mount alive, and its
  * readers waiting, when the worker is dead. */
 static void mount_for_worker(supervisor *s)
 {
-    g_autofree char *list = mount_options(s->options);
     g_autoptr(GString) said = g_string_new(NULL);
-    int device = channel_open(s->point, list, said);
+    int device = mount_in_turn(s, said);
+    if (device < 0 && s->status != 0)
+        return;
     if (device < 0) {
         fail(s, MOUNT_FAILURE, "%s: it could not be mounted there: %s", s->point,
              why_not(said->str));
@@ -429,7 +447,7 @@ static const char *hint_of(int error)
 static bool start_worker(supervisor *s)
 {
     int sockets[2], pipes[2];
-    int own[] = {s->source, s->caller};
+    int own[] = {s->source, s->caller, s->place};
     sigset_t taken;
     privileges_keep_only(own, G_N_ELEMENTS(own)); /* what was inherited is nobody's here */
     sigemptyset(&taken);
@@ -516,6 +534,8 @@ static bool prepare(supervisor *s, GError **error)
         return false;
     s->point =
         o->dir != NULL ? check_mount_point(o->dir, &s->log, error) : place_make(o->file, error);
+    if (s->point != NULL)
+        s->place = place_open(s->point);
     return s->point != NULL;
 }
 
@@ -523,7 +543,8 @@ int supervisor_run(const options *o)
 {
     static const log_level levels[] = {LOG_LEVEL_ERROR, LOG_LEVEL_NOTICE, LOG_LEVEL_INFO,
                                        LOG_LEVEL_DEBUG};
-    supervisor s = {.options = o, .source = -1, .caller = -1, .socket = -1, .pipe = -1};
+    supervisor s = {
+        .options = o, .place = -1, .source = -1, .caller = -1, .socket = -1, .pipe = -1};
     log_begin(&s.log, levels[o->verbosity + 1], o->server.debug);
     g_autoptr(GError) error = NULL;
     int status;

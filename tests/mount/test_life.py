@@ -189,6 +189,24 @@ def test_mounted_again_at_once(own, sample):
         assert ended.returncode == 0, ended.stderr
 
 
+def test_several_at_once_on_one_directory(own, sample):
+    """One of them mounts; the others say that something is mounted there."""
+    point = own / "point"
+    point.mkdir()
+    for _ in range(5):
+        callers = [subprocess.Popen([*COMMAND, sample, point], stderr=subprocess.PIPE, text=True)
+                   for _ in range(8)]
+        said = [caller.communicate(timeout=30)[1] for caller in callers]
+        assert sorted(caller.returncode == 0 for caller in callers) == [False] * 7 + [True]
+        assert sum("mounted there already" in words for words in said) == 7, said
+        assert sum(where == str(point) for where, _, _ in mounts()) == 1
+        pids = processes_of(str(point))
+        run(*(["umount"] if IS_ROOT else ["fusermount3", "-u"]), point)
+        for pid in pids:
+            wait_for_end(pid)
+    assert not is_mounted(point)
+
+
 def test_started_in_a_pipe(own, sample):
     """The background process keeps nobody's stdout open, nor a descriptor it inherited."""
     point = own / "point"
