@@ -254,6 +254,7 @@ static bool look_at_threads(loop *l)
         own->seen = turn;
         if (own->state == SLOT_SERVES && !moved && turn % 2 == 1 && !atomic_load(&own->is_stuck)) {
             atomic_store(&own->is_stuck, true);
+            atomic_store(&l->is_ahead, false); /* or if it was another, only for this look */
             atomic_fetch_sub(&l->n_active, 1);
             moved = true;
         }

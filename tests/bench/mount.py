@@ -12,6 +12,7 @@ import os
 import pathlib
 import tempfile
 
+import disk
 import mounting
 import model
 import scale
@@ -141,6 +142,7 @@ def main():
         at_random(table, cached, direct)
         copying(table, cached)
         measure_arrays(table, cached, direct, source, folder)
+        disk.measure_disk(table, source, folder)
         measure_exports(table, folder)
         listing(table, folder)
         scale.starting(table, BUILD, folder)
