@@ -8,11 +8,20 @@
 #include "fuse/server.h"
 #include "fuse/tuning.h"
 
+enum { SERVER_BUFFER = TUNING_MAX_READ };
+
+/* What a thread works in, so that nothing is allocated on the way of a request. */
+typedef struct {
+    uint8_t *buffer; /* of SERVER_BUFFER bytes, page-aligned; for all but reads */
+    view_scratch *scratch;
+} server_thread;
+
 struct server {
     struct fuse_session *session;
     server_options options;
-    pthread_key_t threads; /* server_thread */
-    buffers buffers;       /* of SERVER_BUFFER bytes, for reads */
+    pthread_key_t threads;          /* server_thread */
+    _Atomic(server_thread *) first; /* for the thread that is the first to want one */
+    buffers buffers;                /* of SERVER_BUFFER bytes, for reads */
     tree *tree;
     view_model *model;
     const source_set *sources;
@@ -21,14 +30,6 @@ struct server {
     atomic_bool *has_told;  /* one a shard: its change has been logged */
     atomic_bool is_changed; /* a source is not what it was, and may change while it is read */
 };
-
-enum { SERVER_BUFFER = TUNING_MAX_READ };
-
-/* What a thread works in, so that nothing is allocated on the way of a request. */
-typedef struct {
-    uint8_t *buffer; /* of SERVER_BUFFER bytes, page-aligned; for all but reads */
-    view_scratch *scratch;
-} server_thread;
 
 /* The calling thread's. NULL when there is no memory. */
 server_thread *server_thread_get(server *s);

@@ -146,9 +146,20 @@ static bool stay(loop *l, slot *own)
             own->state = SLOT_ENDED;
         }
     }
-    bool goes_on = own->state == SLOT_SERVES && !l->is_over;
+    bool stays = own->state == SLOT_SERVES && !l->is_over;
     pthread_mutex_unlock(&l->lock);
-    return goes_on;
+    return stays;
+}
+
+/* There is no memory for what it would receive. Whoever has served has that. */
+static void leave(loop *l, slot *own)
+{
+    pthread_mutex_lock(&l->lock);
+    atomic_fetch_sub(&l->n_active, 1);
+    if (atomic_load(&l->n_wanted) > 1)
+        atomic_fetch_sub(&l->n_wanted, 1);
+    own->state = SLOT_ENDED;
+    pthread_mutex_unlock(&l->lock);
 }
 
 static int receive(loop *l, slot *own)
@@ -162,13 +173,24 @@ static int receive(loop *l, slot *own)
     return n;
 }
 
+static bool goes_on(loop *l, slot *own)
+{
+    bool is_needed =
+        !atomic_load(&own->is_stuck) && atomic_load(&l->n_active) <= atomic_load(&l->n_wanted);
+    return is_needed || stay(l, own);
+}
+
 static void *serve(void *arg)
 {
     slot *own = arg;
     loop *l = own->l;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    do {
+    while (goes_on(l, own)) {
         int n = receive(l, own);
+        if (n < 0 && own->request.mem == NULL) {
+            leave(l, own);
+            break;
+        }
         if (n <= 0) {
             end(l, -n);
             break;
@@ -178,9 +200,7 @@ static void *serve(void *arg)
             wake_monitor(l);
         fuse_session_process_buf(l->session, &own->request);
         atomic_fetch_add(&own->turn, 1);
-    } while (
-        !(atomic_load(&own->is_stuck) || atomic_load(&l->n_active) > atomic_load(&l->n_wanted)) ||
-        stay(l, own));
+    }
     return NULL;
 }
 
@@ -350,14 +370,25 @@ static void end_threads(loop *l)
         join(used[i]);
 }
 
-int loop_run(loop *l, struct fuse_session *session)
+bool loop_start(loop *l, struct fuse_session *session, struct fuse_buf buffer)
 {
     l->session = session;
+    l->slots[0].request = buffer;
     pthread_mutex_lock(&l->lock);
     bool started = add_thread(l);
     if (started)
-        monitor(l);
+        add_thread(l); /* stands aside, for when one is stuck and there can be no more */
+    pthread_mutex_unlock(&l->lock);
+    if (!started)
+        free(buffer.mem);
+    return started;
+}
+
+int loop_run(loop *l)
+{
+    pthread_mutex_lock(&l->lock);
+    monitor(l);
     pthread_mutex_unlock(&l->lock);
     end_threads(l);
-    return started ? l->error : EAGAIN;
+    return l->error;
 }

@@ -2,9 +2,9 @@
  * session, not what is served. */
 #pragma once
 
+#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 14)
+#include <fuse_lowlevel.h>
 #include <stdbool.h>
-
-struct fuse_session;
 
 /* One that is stuck holds its thread. */
 enum { LOOP_MAX_THREADS = 63 };
@@ -16,8 +16,12 @@ typedef struct loop loop;
 loop *loop_new(void);
 void loop_free(loop *l);
 
-/* Serves until the file system is unmounted; 0, or an errno. The session is borrowed. */
-int loop_run(loop *l, struct fuse_session *session);
+/* From here on requests are answered. The session is borrowed; the buffer, which has had the first
+ * request, is taken over for the next ones. False when there can be no thread. */
+bool loop_start(loop *l, struct fuse_session *session, struct fuse_buf buffer);
+
+/* To be called next: returns when the file system is unmounted; 0, or an errno. */
+int loop_run(loop *l);
 
 /* Whether one thread serves all requests at the moment, and so gets the next one too. */
 bool loop_is_single(const loop *l);

@@ -29,7 +29,7 @@ typedef struct {
     mode_t dmask;
     server_cache cache;
     _Atomic int64_t *last_request; /* gets the monotonic time of each, microseconds; NULL: none */
-    void (*ready)(void *user);     /* called once, when the kernel has heard our first answer */
+    void (*ready)(void *user);     /* called once, when requests are answered */
     void *user;
 } server_options;
 

@@ -49,7 +49,9 @@ server_thread *server_thread_get(server *s)
     server_thread *thread = pthread_getspecific(s->threads);
     if (thread != NULL)
         return thread;
-    thread = thread_new();
+    thread = atomic_exchange(&s->first, NULL);
+    if (thread == NULL)
+        thread = thread_new();
     if (thread == NULL || pthread_setspecific(s->threads, thread) == 0)
         return thread;
     thread_free(thread);
@@ -94,6 +96,8 @@ void server_free(server *s)
     server_thread *own = pthread_getspecific(s->threads);
     if (own != NULL)
         thread_free(own);
+    if (s->first != NULL)
+        thread_free(s->first);
     pthread_key_delete(s->threads);
     buffers_clear(&s->buffers);
     fuse_session_destroy(s->session); /* closes the channel */
@@ -104,19 +108,15 @@ void server_free(server *s)
 }
 
 /* Answers the kernel's first request, after which the mount works and has its final settings; 0, or
- * an errno. */
-static int shake_hands(server *s)
+ * an errno, which is ENODEV if it was unmounted before. */
+static int shake_hands(server *s, struct fuse_buf *request)
 {
-    struct fuse_buf request = {0};
-    int n = fuse_session_receive_buf(s->session, &request);
+    int n = fuse_session_receive_buf(s->session, request);
     while (n == -EINTR)
-        n = fuse_session_receive_buf(s->session, &request);
+        n = fuse_session_receive_buf(s->session, request);
     if (n > 0)
-        fuse_session_process_buf(s->session, &request);
-    free(request.mem);
-    if (n > 0 && s->options.ready != NULL)
-        s->options.ready(s->options.user);
-    return n < 0 ? -n : 0;
+        fuse_session_process_buf(s->session, request);
+    return n < 0 ? -n : n == 0 ? ENODEV : 0;
 }
 
 int server_run(server *s, tree *t, view_model *model, const source_set *sources)
@@ -125,8 +125,18 @@ int server_run(server *s, tree *t, view_model *model, const source_set *sources)
     s->model = model;
     s->sources = sources;
     s->has_told = calloc(sources->n, sizeof *s->has_told);
-    if (s->has_told == NULL || buffers_init(&s->buffers, SERVER_BUFFER) != 0)
+    s->first = thread_new(); /* now, while it can be told that there is no memory */
+    if (s->has_told == NULL || s->first == NULL || buffers_init(&s->buffers, SERVER_BUFFER) != 0)
         return ENOMEM;
-    int error = shake_hands(s);
-    return error != 0 ? error : loop_run(s->loop, s->session);
+    struct fuse_buf request = {0};
+    int error = shake_hands(s, &request);
+    if (error != 0)
+        free(request.mem);
+    else if (!loop_start(s->loop, s->session, request))
+        error = EAGAIN;
+    if (error != 0)
+        return error;
+    if (s->options.ready != NULL)
+        s->options.ready(s->options.user);
+    return loop_run(s->loop);
 }

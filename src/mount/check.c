@@ -130,6 +130,8 @@ bool check_free(const char *dir, GError **error)
     mount_entry there;
     if (mounts_at(dir, &there) != 0 || !there.is_root)
         return true;
+    if (mounts_is_dead(dir))
+        return fail(error, dir, ENOTCONN);
     g_set_error(error, MOUNT_ERROR, MOUNT_FAILURE,
                 "%s: something is mounted there already (%s); unmount it first, or choose "
                 "another directory",
@@ -158,10 +160,6 @@ static bool check_place(const char *dir, GError **error)
 
 char *check_mount_point(const char *dir, log_sink *log, GError **error)
 {
-    if (mounts_is_dead(dir)) {
-        fail(error, dir, ENOTCONN);
-        return NULL;
-    }
     char *path = realpath(dir, NULL);
     if (path == NULL) {
         fail(error, dir, errno);

@@ -148,10 +148,29 @@ bool mounts_exists(const mount_entry *entry)
     return find_id(entry->id, &now, NULL) && now.major == entry->major && now.minor == entry->minor;
 }
 
+/* stat may be answered from the cache, statfs never is; and never at all where a file system hangs:
+ * then only its end frees who asked, so a child asks. */
 bool mounts_is_dead(const char *dir)
 {
-    struct statfs st; /* stat may be answered from the cache, statfs never is */
-    return statfs(dir, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+    enum { PATIENCE = 2 }; /* seconds */
+    pid_t child = fork();
+    if (child < 0)
+        return false;
+    if (child == 0) {
+        sigset_t none;
+        struct statfs st;
+        sigemptyset(&none);
+        signal(SIGALRM, SIG_DFL);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        alarm(PATIENCE);
+        _exit(statfs(dir, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED));
+    }
+    int status;
+    while (waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR)
+            return false;
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
 bool mounts_is_successor(const char *dir, const mount_entry *entry)

@@ -68,8 +68,10 @@ static bool enter_landlock(void)
 
 static void on_forbidden(int sig, siginfo_t *info, void *context)
 {
-    log_send(LOG_LEVEL_ERROR, "the worker made the forbidden system call %d, and is ended",
-             info->si_syscall);
+    enum { BY_FILTER = 1 }; /* SYS_SECCOMP; else kill(2) sent it */
+    if (info->si_code == BY_FILTER)
+        log_send(LOG_LEVEL_ERROR, "the worker made the forbidden system call %d, and is ended",
+                 info->si_syscall);
     raise(SIGSYS); /* die of it, so that the supervisor sees which it was */
     _exit(128 + sig);
 }

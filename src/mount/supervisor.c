@@ -426,8 +426,9 @@ static int finish(supervisor *s)
     else if (killed && s->is_stopping)
         log_say(&s->log, LOG_LEVEL_WARNING, "%s: ended with files open", s->point);
     else if (killed)
-        log_say(&s->log, LOG_LEVEL_ERROR, "%s: the worker was killed by signal %d (%s)%s",
+        log_say(&s->log, LOG_LEVEL_ERROR, "%s: the worker was killed by signal %d (%s)%s%s",
                 s->options->file, WTERMSIG(s->wait_status), strsignal(WTERMSIG(s->wait_status)),
+                WTERMSIG(s->wait_status) == SIGKILL ? ", as happens when memory runs out" : "",
                 was_left ? "; it is unmounted" : "");
     else if (status != 0 && s->options->action == ACTION_MOUNT)
         log_say(&s->log, LOG_LEVEL_ERROR, "%s: the worker failed%s", s->options->file,

@@ -46,6 +46,7 @@ typedef struct {
     pn_gguf_file *gguf;
     view_model *model;
     tree *tree;
+    bool is_ready;
 } worker;
 
 /* Tells the supervisor why nothing comes of it, and ends. */
@@ -71,8 +72,10 @@ static void tell(const worker *w, message_kind kind)
 
 static void on_ready(void *user)
 {
+    worker *w = user;
     message m = {.kind = MESSAGE_READY};
-    message_send(((const worker *)user)->plan->socket, &m, -1);
+    w->is_ready = true;
+    message_send(w->plan->socket, &m, -1);
 #ifdef PN_TEST_FORBIDDEN
     forbidden_try();
 #endif
@@ -89,9 +92,14 @@ static void on_fuse_log(enum fuse_log_level level, const char *format, va_list a
              "%s", line);
 }
 
-/* GLib's own handler looks for the journal, which the sandbox forbids. */
+/* GLib's own handler looks for the journal, which the sandbox forbids. After an error, which is
+ * always a lack of memory, GLib ends the process. */
 static void on_glib_log(const char *domain, GLogLevelFlags level, const char *words, void *user)
 {
+    const worker *w = user;
+    if ((level & G_LOG_LEVEL_ERROR) != 0 && !w->is_ready)
+        refuse(w, MOUNT_SYSTEM, "%s: there is not enough memory (%s)", w->plan->options->file,
+               words);
     log_send(level & (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL) ? LOG_LEVEL_ERROR
                                                                 : LOG_LEVEL_WARNING,
              "%s: %s", domain != NULL ? domain : "GLib", words);
@@ -99,7 +107,7 @@ static void on_glib_log(const char *domain, GLogLevelFlags level, const char *wo
 
 /* stdin and stdout are nothing, stderr is the pipe; the terminal's signals are the supervisor's
  * business, and it ends this process by unmounting. */
-static void settle_in(const worker *w, bool prints)
+static void settle_in(worker *w, bool prints)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, STDIN_FILENO);
@@ -123,7 +131,7 @@ static void settle_in(const worker *w, bool prints)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     fuse_set_log_func(on_fuse_log);
-    g_log_set_default_handler(on_glib_log, NULL);
+    g_log_set_default_handler(on_glib_log, w);
 }
 
 /* Maps a source file, and takes its descriptor over. */
@@ -287,6 +295,11 @@ static int serve(worker *w)
         refuse(w, MOUNT_SYSTEM, "%s: the worker could not take over /dev/fuse", file);
     close(device);
     int error = server_run(w->server, w->tree, w->model, &w->sources);
+    if (error != 0 && !w->is_ready)
+        refuse(w, MOUNT_SYSTEM, "%s: it cannot be served: %s", file,
+               error == ENODEV   ? "it was unmounted at once"
+               : error == EAGAIN ? "no thread can be started; are too many running?"
+                                 : strerror(error));
     if (error != 0)
         log_send(LOG_LEVEL_ERROR, "%s: it is not served any more: %s", file, strerror(error));
     return error == 0 ? 0 : MOUNT_SYSTEM;

@@ -110,6 +110,8 @@ int tree_print(tree *t, const char *path, int fd, tree_gate gate)
     g_autoptr(view_scratch) scratch = view_scratch_new();
     job j = {.t = t, .path = path, .scratch = scratch};
 
+    if (!scratch)
+        return ENOMEM;
     int result = gate(resolve, &j);
     if (result != 0)
         return result;

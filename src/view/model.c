@@ -89,9 +89,14 @@ void view_model_notes(view_model *model, GString *out)
 
 view_scratch *view_scratch_new(void)
 {
-    view_scratch *scratch = g_new0(view_scratch, 1);
+    view_scratch *scratch = g_try_new0(view_scratch, 1);
+    if (!scratch)
+        return NULL;
     scratch->texts = text_scratch_new();
-    return scratch;
+    if (scratch->texts)
+        return scratch;
+    g_free(scratch);
+    return NULL;
 }
 
 void view_scratch_free(view_scratch *scratch)

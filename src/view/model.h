@@ -39,6 +39,6 @@ enum {
 const void *view_model_kept(const view_model *model, unsigned slot);
 const void *view_model_keep(view_model *model, unsigned slot, void *made);
 
-view_scratch *view_scratch_new(void);
+view_scratch *view_scratch_new(void); /* NULL when there is no memory */
 void view_scratch_free(view_scratch *scratch);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(view_scratch, view_scratch_free)

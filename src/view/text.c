@@ -107,8 +107,10 @@ void text_cache_free(text_cache *cache)
 
 text_scratch *text_scratch_new(void)
 {
-    text_scratch *scratch = g_new(text_scratch, 1);
+    text_scratch *scratch = g_try_new(text_scratch, 1);
 
+    if (!scratch)
+        return NULL;
     scratch->line = g_string_sized_new(TEXT_SLICE);
     scratch->last = NULL;
     return scratch;
