@@ -34,8 +34,10 @@ static void give_back(caught_stderr *c, GString *said)
         ssize_t n = pread(c->caught, text, sizeof text - 1, 0);
         text[MAX(n, 0)] = '\0';
         g_auto(GStrv) lines = g_strsplit(g_strstrip(text), "\n", -1);
-        g_autofree char *joined = g_strjoinv("; ", lines);
-        g_string_append(said, joined);
+        for (size_t i = 0; lines[i] != NULL; i++) {
+            if (i == 0 || strcmp(lines[i], lines[i - 1]) != 0) /* libfuse tries twice */
+                g_string_append_printf(said, "%s%s", i > 0 ? "; " : "", lines[i]);
+        }
         dup2(c->before, STDERR_FILENO);
         close(c->before);
     }

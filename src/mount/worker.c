@@ -63,6 +63,12 @@ G_NORETURN static void refuse(const worker *w, mount_error status, const char *f
     _exit((int)status);
 }
 
+G_NORETURN static void refuse_descriptors(const worker *w)
+{
+    refuse(w, MOUNT_SYSTEM, "%s: too many files are open; allow more with: ulimit -n %u",
+           w->plan->options->file, w->opened->len + 63);
+}
+
 static void tell(const worker *w, message_kind kind)
 {
     message m = {.kind = kind};
@@ -289,8 +295,10 @@ static int serve(worker *w)
     message m;
     int device;
     tell(w, MESSAGE_PARSED);
-    if (message_receive(w->plan->socket, &m, &device, true) != MESSAGE_CAME || device < 0)
+    if (message_receive(w->plan->socket, &m, &device, true) != MESSAGE_CAME)
         return MOUNT_SYSTEM; /* the mount failed, and the supervisor has said so */
+    if (device < 0)
+        refuse_descriptors(w);
     if (dup3(device, w->channel, O_CLOEXEC) < 0)
         refuse(w, MOUNT_SYSTEM, "%s: the worker could not take over /dev/fuse", file);
     close(device);
@@ -339,8 +347,7 @@ G_NORETURN void worker_main(const worker_plan *plan)
         refuse(&w, MOUNT_FAILURE, "%s", error->message);
     w.channel = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (w.channel < 0)
-        refuse(&w, MOUNT_SYSTEM, "%s: too many files are open; allow more with: ulimit -n 64",
-               o->file);
+        refuse_descriptors(&w);
     if (!prints) {
         server_options serving = o->server;
         serving.ready = on_ready;

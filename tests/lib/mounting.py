@@ -117,12 +117,13 @@ def supervisor_of(pids):
 
 
 class Mount:
-    """One mount, started in the background unless foreground is asked for."""
+    """One mount, started in the background unless foreground is asked for. before: words that
+    stand before the command."""
 
-    def __init__(self, source, point, *options, foreground=False, stderr=None):
+    def __init__(self, source, point, *options, foreground=False, stderr=None, before=()):
         self.source, self.point = pathlib.Path(source), pathlib.Path(point)
         self.foreground = None
-        command = [*COMMAND, *options, str(source), str(point)]
+        command = [*before, *COMMAND, *options, str(source), str(point)]
         if foreground:
             self.foreground = subprocess.Popen([*command, "-f"], stdin=subprocess.DEVNULL,
                                                stderr=stderr)

@@ -39,9 +39,10 @@ class Namespace:
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.keeper.stdout.readline() == "settled\n"
 
-    def run(self, user, *command):
-        return mounting.run("nsenter", "-t", self.keeper.pid, "-m", *become(user), *command,
-                            env={**os.environ, "LC_ALL": "C"})
+    def run(self, user, *command, before=()):
+        """before: words that root runs first, such as a ControlGroup's prefix()."""
+        return mounting.run("nsenter", "-t", self.keeper.pid, "-m", *before, *become(user),
+                            *command, env={**os.environ, "LC_ALL": "C"})
 
     def mount(self, user, source, point, *options):
         return self.run(user, self.program, *options, source, point)

@@ -6,13 +6,13 @@ import errno
 import os
 import random
 import signal
-import subprocess
 import time
 
 import pytest
 
 import gguf_file
-from mounting import BUILD, IS_ROOT, clear, is_mounted, mount_gguf, run, wait_for_mount
+from faulty import Faulty, Reader
+from mounting import IS_ROOT, is_mounted, mount_gguf, run, wait_for_mount
 
 PAGE = 4096
 NAME = "blk.1.ffn_gate.weight"  # Q4_K: 512 rows of a block of 144 bytes
@@ -20,30 +20,6 @@ SIZE = 512 * 144
 RAW, F32, F16 = (f"tensors/{view}/{NAME}" for view in ("raw", "f32", "f16"))
 NPY = f"tensors/npy/{NAME}.npy"
 OTHER = "tensors/f32/blk.3.ffn_down.weight"
-
-
-class Faulty:
-    """A file on a file system that fails on command."""
-
-    def __init__(self, source, point):
-        self.point, self.file = point, point / "file"
-        point.mkdir()
-        self.process = subprocess.Popen([BUILD / "tests/mount/faultfs", source, point], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        wait_for_mount(point, True, self.process.pid)
-
-    def tell(self, *words):
-        print(*words, file=self.process.stdin, flush=True)
-        assert self.process.stdout.readline() == "ok\n"
-
-    def die(self):
-        self.process.kill()
-        self.process.wait()
-
-    def close(self):
-        self.process.kill()
-        self.process.communicate()
-        clear(self.point)
 
 
 @pytest.fixture
@@ -172,25 +148,6 @@ def test_the_file_system_of_the_source_dies(failing, faulty):
     assert (failing / OTHER).stat().st_size == size  # names that were asked for are known
     assert (failing / "README.txt").read_bytes() == kept
     failing.unmount()
-
-
-class Reader:
-    """A process that reads a file whole, in the background."""
-
-    def __init__(self, path):
-        self.process = subprocess.Popen(["cat", path], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def is_waiting(self):
-        try:
-            self.process.wait(0.3)
-        except subprocess.TimeoutExpired:
-            return True
-        return False
-
-    def finish(self):
-        out, _ = self.process.communicate(timeout=30)
-        return out if self.process.returncode == 0 else None
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
 
+import limits  # noqa: E402
 import mounting  # noqa: E402
 
 READERS = 16
@@ -135,38 +136,6 @@ class Reader:
         with open(self.findings, "a") as out:
             print(f"{target.point}/{path}: offset {offset}, {len(got)} bytes, differs at {differs}: "
                   f"{got[differs or 0:][:40]!r}", file=out)
-
-
-class MemoryLimit:
-    """A control group with little memory, if there can be one; versions 1 and 2."""
-
-    def __init__(self):
-        name = f"mount-gguf-soak-{os.getpid()}"
-        self.path = None
-        for base, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-                            ("/sys/fs/cgroup", "memory.max")):
-            path = pathlib.Path(base, name)
-            try:
-                path.mkdir()
-                (path / limit).write_text(str(MEMORY))
-                self.path = path
-                return
-            except OSError:
-                with contextlib.suppress(OSError):
-                    path.rmdir()
-
-    def enter(self):
-        if self.path:
-            (self.path / "cgroup.procs").write_text(str(os.getpid()))
-
-    def close(self):
-        if self.path:
-            parent = self.path.parent / "cgroup.procs"
-            for pid in (self.path / "cgroup.procs").read_text().split():
-                with contextlib.suppress(OSError):
-                    parent.write_text(pid)
-            with contextlib.suppress(OSError):
-                self.path.rmdir()
 
 
 def footprint(pid):
@@ -349,20 +318,24 @@ def main():
     parser.add_argument("minutes", nargs="?", type=float, default=30)
     minutes = parser.parse_args().minutes
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
-    limit = MemoryLimit()
+    limit = None
+    try:
+        limit = limits.ControlGroup("memory", MEMORY)
+    except OSError as error:
+        print(f"no memory limit: {error}")
     with tempfile.TemporaryDirectory(prefix="mnt-soak-") as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)
         try:
-            limit.enter()
-            if not limit.path:
-                print("no memory limit: there can be no control group here")
+            if limit:
+                limit.enter()
             soak = Soak(folder, minutes * 60)
             soak.run()
             findings = soak.findings.read_text()
         finally:
             mounting.clear_below(name)
-            limit.close()
+            if limit:
+                limit.close()
     print(findings[:20000] or "no difference, no leak, nothing stuck")
     sys.exit(1 if findings else 0)
 
