@@ -7,7 +7,7 @@ import pathlib
 import time
 
 KEPT = 8  # threads that stand aside, at most
-MONITOR = 1
+MONITOR, SPARE = 1, 1
 
 
 def n_threads(pid):
@@ -54,7 +54,7 @@ def test_at_rest(mounted, sample):
 def test_one_reader_is_served_by_one_thread(mounted, sample):
     mount = mounted(sample, "-o", "cache=never")
     (mount / "tensors/f32/token_embd.weight").read_bytes()
-    assert n_threads(mount.worker) <= MONITOR + 2  # one may have been held up
+    assert n_threads(mount.worker) <= MONITOR + 1 + SPARE + 1  # one may have been held up
 
 
 def test_reads_at_once_find_threads(mounted, sample):
@@ -73,4 +73,4 @@ def test_reads_at_once_find_threads(mounted, sample):
             time.sleep(0.002)
     assert all(future.result() for future in under_way)
     if (os.cpu_count() or 1) > 1:
-        assert most > MONITOR + 1
+        assert most > MONITOR + 1 + SPARE
