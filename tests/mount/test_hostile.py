@@ -2,6 +2,7 @@
 be read is EIO, exactly that and never zeros; everything else goes on."""
 
 import concurrent.futures
+import contextlib
 import errno
 import os
 import random
@@ -124,6 +125,45 @@ def test_io_errors_in_the_header(failing, faulty, good):
     faulty.tell("heal")
     assert sorted(os.listdir(failing / "metadata")) == names
     assert (failing / "metadata.json").read_bytes() == good("metadata.json")
+
+
+@pytest.fixture
+def disk(own, sample):
+    """(the sample on ext4 on a disk, that which the disk is made of)"""
+    if not IS_ROOT:
+        pytest.skip("loop devices are root's to set up")
+    image, content, point = own / "image", own / "content", own / "disk"
+    content.mkdir()
+    point.mkdir()
+    (content / "model.gguf").write_bytes(sample.read_bytes())
+    made = run("mkfs.ext4", "-q", "-d", content, image, "16M")
+    assert made.returncode == 0, made.stderr
+    with contextlib.ExitStack() as after:
+        below = Faulty(image, own / "below")
+        after.callback(below.close)
+        found = run("losetup", "--find", "--show", "--read-only", below.file)
+        if found.returncode != 0:
+            pytest.skip(f"no loop device can be set up: {found.stderr.strip()}")
+        after.callback(run, "losetup", "--detach", found.stdout.strip())
+        done = run("mount", "-o", "ro,noload", found.stdout.strip(), point)
+        assert done.returncode == 0, done.stderr
+        after.callback(run, "umount", "-l", point)
+        yield point / "model.gguf", below, image
+
+
+def test_a_disk_that_fails(disk, mounted, good):
+    """The real path of an error: a block device below ext4. Its blocks are what is lost."""
+    source, below, image = disk
+    place = image.read_bytes().index(good(RAW))
+    below.tell("fail", place, place + 1)
+    mount = mounted(source)
+    for path in (RAW, F32):
+        assert read_errno(mount / path) == errno.EIO
+    assert (mount / "metadata.json").read_bytes() == good("metadata.json")
+    assert (mount / OTHER).read_bytes() == good(OTHER)
+    below.tell("heal")
+    for path in (RAW, F32):
+        assert (mount / path).read_bytes() == good(path)
 
 
 @pytest.mark.parametrize("bad", [(0, 1), (PAGE, 2 * PAGE)], ids=["magic", "metadata"])
