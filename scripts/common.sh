@@ -5,7 +5,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libfuse3-dev fuse3
   libseccomp-dev libsystemd-dev check libjson-glib-dev)
-test_packages=(clang clang-format shellcheck python3-venv attr bash-completion jq mandoc rclone)
+test_packages=(clang clang-format shellcheck python3-venv attr bash-completion jq mandoc rclone
+  e2fsprogs)
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() {
