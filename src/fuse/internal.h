@@ -19,9 +19,8 @@ typedef struct {
 struct server {
     struct fuse_session *session;
     server_options options;
-    pthread_key_t threads;          /* server_thread */
-    _Atomic(server_thread *) first; /* for the thread that is the first to want one */
-    buffers buffers;                /* of SERVER_BUFFER bytes, for reads */
+    pthread_key_t threads; /* server_thread */
+    buffers buffers;       /* of SERVER_BUFFER bytes, for reads */
     tree *tree;
     view_model *model;
     const source_set *sources;

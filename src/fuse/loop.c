@@ -2,10 +2,15 @@
  * memory stay in the caches of one processor, and nobody is woken for nothing. (libfuse's own loop
  * always has a further thread wait, and the kernel wakes them in turn.)
  *
- * While there are requests, the monitor looks every millisecond. A thread found in the same request
- * as at the look before is stuck, for its source may hang, and another takes its place. When
- * requests wait look after look, a further thread serves; when none has waited for a while, one
- * stands aside. When nothing happens, nobody looks. */
+ * While there are requests, the monitor looks every millisecond. A thread that stays in one request
+ * for ten looks is stuck, for its source may hang, and another takes its place. When requests wait
+ * look after look, a further thread serves; when none has waited for a while, one stands aside.
+ * When nothing happens, nobody looks.
+ *
+ * Some threads always stand aside with all that they need. The kernel can hold the worker's memory
+ * map while it waits for a source that hangs; who then asks for memory, as a new thread does, waits
+ * too, and so do all page faults after that. So new ones are made while no request takes long, or
+ * when almost none is left, and by the maker, whom nobody waits for. */
 #include "fuse/loop.h"
 
 #include "fuse/tuning.h"
@@ -18,20 +23,25 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 enum {
-    KEPT_THREADS = 8,     /* that stand aside; more than these end */
-    LOOK_EVERY = 1000000, /* ns */
-    BUSY_LOOKS = 4,       /* in a row, with requests waiting, make one thread more */
-    LOOKS_TO_REST = 32,   /* with few of them so make one less */
-    QUIET_LOOKS = 16,     /* without any request, until nobody looks */
+    SPARE_THREADS = 16, /* that stand aside, and … */
+    FEW_SPARES = 2,     /* … while a request takes long, until more are made */
+    REQUEST_SIZE = TUNING_MAX_READ + 65536, /* more than libfuse asks the kernel for */
+    LOOK_EVERY = 1000000,                   /* ns */
+    STUCK_LOOKS = 10,                       /* in the same request */
+    BUSY_LOOKS = 4,     /* in a row, with requests waiting, make one thread more */
+    LOOKS_TO_REST = 32, /* with few of them so make one less */
+    QUIET_LOOKS = 16,   /* without any request, until nobody looks */
+    MAX_WAITING = 16,   /* threads, if it is only that they wait for their source */
 };
 
 /* Of a thread that waits for its source more than it computes, in parts of the time. */
 static const double WAITS_BELOW = 0.25;
 
-typedef enum { SLOT_FREE, SLOT_SERVES, SLOT_ASIDE, SLOT_ENDED } slot_state;
+typedef enum { SLOT_FREE, SLOT_STARTS, SLOT_ASIDE, SLOT_SERVES, SLOT_ENDED } slot_state;
 
 typedef struct {
     loop *l;
@@ -39,7 +49,8 @@ typedef struct {
     struct fuse_buf request;
     atomic_uint turn; /* odd while it is in a request */
     atomic_bool is_stuck;
-    unsigned seen; /* turn at the last look */
+    unsigned seen;  /* turn at the last look, and … */
+    unsigned still; /* … for how many it has been that */
     slot_state state;
 } slot;
 
@@ -47,20 +58,25 @@ typedef struct {
  * under it. */
 struct loop {
     struct fuse_session *session;
+    bool (*prepare)(void *user);
+    void *user;
     unsigned n_processors;
+    pthread_t maker;
     pthread_mutex_t lock;
     pthread_cond_t work; /* for those aside: one is called, or it is over */
     pthread_cond_t news; /* for the monitor: a request came, or it is over */
+    pthread_cond_t lack; /* for the maker: few are left aside, or it is over */
     slot slots[LOOP_MAX_THREADS];
     atomic_uint n_active; /* that serve and are not stuck */
     atomic_uint n_wanted; /* of these */
-    unsigned n_aside, n_called;
+    unsigned n_starting, n_aside, n_called;
     atomic_bool is_asleep; /* the monitor */
     atomic_bool is_ahead;
     unsigned busy, quiet;        /* looks in a row */
     unsigned n_looks, n_waited;  /* … in the present span of LOOKS_TO_REST */
     int64_t looked_at, computed; /* ns, at the last look with requests waiting */
     unsigned n_in_request;       /* of those active, at the last look */
+    unsigned n_held;             /* in the same request as at the look before */
     bool is_over;
     int error;
 };
@@ -75,6 +91,7 @@ loop *loop_new(void)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);
+    pthread_cond_init(&l->lack, NULL);
     pthread_cond_init(&l->news, &monotonic);
     pthread_condattr_destroy(&monotonic);
     l->n_processors = g_get_num_processors();
@@ -86,6 +103,11 @@ void loop_free(loop *l)
 {
     if (l == NULL)
         return;
+    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
+        if (l->slots[i].request.mem != NULL)
+            munmap(l->slots[i].request.mem, REQUEST_SIZE);
+    }
+    pthread_cond_destroy(&l->lack);
     pthread_cond_destroy(&l->news);
     pthread_cond_destroy(&l->work);
     pthread_mutex_destroy(&l->lock);
@@ -112,6 +134,7 @@ static void end(loop *l, int error)
     l->is_over = true;
     pthread_cond_broadcast(&l->work);
     pthread_cond_signal(&l->news);
+    pthread_cond_signal(&l->lack);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -121,6 +144,35 @@ static void wake_monitor(loop *l)
     atomic_store(&l->is_asleep, false);
     pthread_cond_signal(&l->news);
     pthread_mutex_unlock(&l->lock);
+}
+
+/* Until it is called, or all is over; with the lock. */
+static void stand_aside(loop *l, slot *own)
+{
+    own->state = SLOT_ASIDE;
+    l->n_aside++;
+    while (l->n_called == 0 && !l->is_over)
+        pthread_cond_wait(&l->work, &l->lock);
+    l->n_aside--;
+    if (l->n_called > 0)
+        l->n_called--;
+    own->state = SLOT_SERVES;
+}
+
+/* A new thread gets all that it needs, and stands aside. Whether it is to serve then. */
+static bool begin(loop *l, slot *own)
+{
+    bool is_ready = l->prepare == NULL || l->prepare(l->user);
+    pthread_mutex_lock(&l->lock);
+    l->n_starting--;
+    pthread_cond_signal(&l->news); /* for loop_start */
+    if (is_ready)
+        stand_aside(l, own);
+    else
+        own->state = SLOT_ENDED;
+    bool serves = own->state == SLOT_SERVES && !l->is_over;
+    pthread_mutex_unlock(&l->lock);
+    return serves;
 }
 
 /* Stands aside if there are threads enough without this one. Whether it is to serve on. */
@@ -133,33 +185,14 @@ static bool stay(loop *l, slot *own)
     }
     if (atomic_load(&l->n_active) > atomic_load(&l->n_wanted)) {
         atomic_fetch_sub(&l->n_active, 1);
-        if (l->n_aside < KEPT_THREADS) {
-            own->state = SLOT_ASIDE;
-            l->n_aside++;
-            while (l->n_called == 0 && !l->is_over)
-                pthread_cond_wait(&l->work, &l->lock);
-            l->n_aside--;
-            if (l->n_called > 0)
-                l->n_called--;
-            own->state = SLOT_SERVES;
-        } else {
+        if (l->n_aside < SPARE_THREADS)
+            stand_aside(l, own);
+        else
             own->state = SLOT_ENDED;
-        }
     }
     bool stays = own->state == SLOT_SERVES && !l->is_over;
     pthread_mutex_unlock(&l->lock);
     return stays;
-}
-
-/* There is no memory for what it would receive. Whoever has served has that. */
-static void leave(loop *l, slot *own)
-{
-    pthread_mutex_lock(&l->lock);
-    atomic_fetch_sub(&l->n_active, 1);
-    if (atomic_load(&l->n_wanted) > 1)
-        atomic_fetch_sub(&l->n_wanted, 1);
-    own->state = SLOT_ENDED;
-    pthread_mutex_unlock(&l->lock);
 }
 
 static int receive(loop *l, slot *own)
@@ -185,12 +218,9 @@ static void *serve(void *arg)
     slot *own = arg;
     loop *l = own->l;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    while (goes_on(l, own)) {
+    bool serves = begin(l, own);
+    while (serves) {
         int n = receive(l, own);
-        if (n < 0 && own->request.mem == NULL) {
-            leave(l, own);
-            break;
-        }
         if (n <= 0) {
             end(l, -n);
             break;
@@ -200,8 +230,95 @@ static void *serve(void *arg)
             wake_monitor(l);
         fuse_session_process_buf(l->session, &own->request);
         atomic_fetch_add(&own->turn, 1);
+        serves = goes_on(l, own);
     }
     return NULL;
+}
+
+/* ── the maker ── */
+
+/* Signals that ask for the end are for the thread that began. */
+static bool start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
+{
+    static const int asking[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < G_N_ELEMENTS(asking); i++)
+        sigaddset(&blocked, asking[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    int error = pthread_create(thread, NULL, fn, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0;
+}
+
+/* Begins a thread; may take as long as a source hangs. */
+static bool make_thread(loop *l, slot *own)
+{
+    own->l = l;
+    if (own->request.mem == NULL) { /* not by malloc, whose lock all others would wait for */
+        void *memory =
+            mmap(NULL, REQUEST_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        own->request.mem = memory != MAP_FAILED ? memory : NULL;
+    }
+    return own->request.mem != NULL && start(&own->thread, serve, own);
+}
+
+static slot *free_slot(loop *l)
+{
+    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
+        if (l->slots[i].state == SLOT_FREE || l->slots[i].state == SLOT_ENDED)
+            return &l->slots[i];
+    }
+    return NULL;
+}
+
+/* Takes the slot, makes its thread without the lock, which is held before and after. */
+static bool fill_slot(loop *l, slot *own)
+{
+    bool has_ended = own->state == SLOT_ENDED;
+    own->state = SLOT_STARTS;
+    l->n_starting++;
+    pthread_mutex_unlock(&l->lock);
+    if (has_ended)
+        pthread_join(own->thread, NULL);
+    bool made = make_thread(l, own);
+    pthread_mutex_lock(&l->lock);
+    if (!made) {
+        own->state = SLOT_FREE;
+        l->n_starting--;
+    }
+    return made;
+}
+
+static bool lacks_spares(const loop *l)
+{
+    unsigned wanted = l->n_held > 0 ? FEW_SPARES : SPARE_THREADS;
+    return l->n_aside + l->n_starting < l->n_called + wanted;
+}
+
+static void *make_spares(void *arg)
+{
+    loop *l = arg;
+    pthread_mutex_lock(&l->lock);
+    while (!l->is_over) {
+        slot *own = lacks_spares(l) ? free_slot(l) : NULL;
+        if (own == NULL || !fill_slot(l, own))
+            pthread_cond_wait(&l->lack, &l->lock);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+/* One of those aside serves; with the lock. False when there is none: it is tried again at the next
+ * look. */
+static bool call_thread(loop *l)
+{
+    if (l->n_aside <= l->n_called)
+        return false;
+    l->n_called++;
+    pthread_cond_signal(&l->work);
+    atomic_fetch_add(&l->n_active, 1);
+    return true;
 }
 
 /* ── the monitor ── */
@@ -213,76 +330,29 @@ static int64_t now(clockid_t clock)
     return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
 }
 
-/* Signals that ask for the end are for the thread that began. */
-static bool start(slot *own)
-{
-    static const int asking[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    sigset_t blocked, before;
-    sigemptyset(&blocked);
-    for (size_t i = 0; i < G_N_ELEMENTS(asking); i++)
-        sigaddset(&blocked, asking[i]);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
-    int error = pthread_create(&own->thread, NULL, serve, own);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error == 0;
-}
-
-static void join(slot *own)
-{
-    pthread_join(own->thread, NULL);
-    free(own->request.mem);
-    own->request = (struct fuse_buf){0};
-    own->state = SLOT_FREE;
-}
-
-/* One thread more that serves, from those aside or a new one; called with the lock. */
-static bool add_thread(loop *l)
-{
-    if (l->n_aside > l->n_called) {
-        l->n_called++;
-        pthread_cond_signal(&l->work);
-        atomic_fetch_add(&l->n_active, 1);
-        return true;
-    }
-    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
-        slot *own = &l->slots[i];
-        if (own->state == SLOT_ENDED)
-            join(own);
-        if (own->state != SLOT_FREE)
-            continue;
-        own->l = l;
-        own->state = SLOT_SERVES;
-        atomic_fetch_add(&l->n_active, 1);
-        if (start(own))
-            return true;
-        own->state = SLOT_FREE;
-        atomic_fetch_sub(&l->n_active, 1);
-        return false;
-    }
-    return false;
-}
-
-/* Counts the threads that got stuck out. Whether any has made a step since the last look. */
+/* Counts the threads that got stuck out. Whether anything happens. */
 static bool look_at_threads(loop *l)
 {
-    bool has_moved = false;
-    l->n_in_request = 0;
+    bool happens = false;
+    l->n_in_request = l->n_held = 0;
     for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
         slot *own = &l->slots[i];
         unsigned turn = atomic_load(&own->turn);
-        bool moved = turn != own->seen;
+        own->still = turn == own->seen ? own->still + 1 : 0;
         own->seen = turn;
-        if (own->state == SLOT_SERVES && !moved && turn % 2 == 1 && !atomic_load(&own->is_stuck)) {
+        bool is_in_request =
+            own->state == SLOT_SERVES && turn % 2 == 1 && !atomic_load(&own->is_stuck);
+        happens = happens || is_in_request || own->still == 0;
+        l->n_held += own->state == SLOT_SERVES && turn % 2 == 1 && own->still > 0;
+        if (is_in_request && own->still < STUCK_LOOKS) {
+            l->n_in_request++;
+        } else if (is_in_request) {
             atomic_store(&own->is_stuck, true);
             atomic_store(&l->is_ahead, false); /* or if it was another, only for this look */
             atomic_fetch_sub(&l->n_active, 1);
-            moved = true;
         }
-        has_moved = has_moved || moved;
-        if (own->state == SLOT_SERVES && turn % 2 == 1 && !atomic_load(&own->is_stuck))
-            l->n_in_request++;
     }
-    return has_moved;
+    return happens;
 }
 
 /* Whether requests wait, and not just for a thread that is about to take them. */
@@ -303,7 +373,7 @@ static bool has_use(loop *l)
     double share = (double)(computed - l->computed) / (double)(time - l->looked_at + 1);
     l->looked_at = time;
     l->computed = computed;
-    return n < l->n_processors || (n < LOOP_MAX_THREADS && share < WAITS_BELOW * n);
+    return n < l->n_processors || (n < MAX_WAITING && share < WAITS_BELOW * n);
 }
 
 static void look(loop *l)
@@ -321,8 +391,12 @@ static void look(loop *l)
             atomic_fetch_sub(&l->n_wanted, 1);
         l->n_looks = l->n_waited = 0;
     }
-    while (atomic_load(&l->n_active) < atomic_load(&l->n_wanted) && add_thread(l))
+    if (l->n_called > 0)
+        pthread_cond_broadcast(&l->work); /* a signal may get lost in older glibc */
+    while (atomic_load(&l->n_active) < atomic_load(&l->n_wanted) && call_thread(l))
         ;
+    if (lacks_spares(l))
+        pthread_cond_signal(&l->lack);
 }
 
 /* Until a request comes. None is missed: whoever takes one sees the monitor asleep, or is seen
@@ -342,7 +416,7 @@ static void sleep_till_news(loop *l)
 static void monitor(loop *l)
 {
     while (!l->is_over) {
-        if (l->quiet >= QUIET_LOOKS && atomic_load(&l->n_active) > 0)
+        if (l->quiet >= QUIET_LOOKS && l->n_called == 0 && atomic_load(&l->n_active) > 0)
             sleep_till_news(l);
         int64_t at = now(CLOCK_MONOTONIC) + LOOK_EVERY;
         struct timespec until = {at / 1000000000, at % 1000000000};
@@ -353,35 +427,42 @@ static void monitor(loop *l)
     }
 }
 
-/* Wakes and joins all threads; one that is stuck keeps us waiting for its source. */
-static void end_threads(loop *l)
+/* Joins all threads; one that is stuck keeps us waiting for its source. */
+static void join_threads(loop *l)
 {
-    slot *used[LOOP_MAX_THREADS];
+    pthread_t threads[LOOP_MAX_THREADS];
     unsigned n = 0;
     pthread_mutex_lock(&l->lock);
     for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
-        if (l->slots[i].state == SLOT_FREE)
-            continue;
-        pthread_cancel(l->slots[i].thread);
-        used[n++] = &l->slots[i];
+        if (l->slots[i].state != SLOT_FREE)
+            threads[n++] = l->slots[i].thread;
     }
     pthread_mutex_unlock(&l->lock);
     for (unsigned i = 0; i < n; i++)
-        join(used[i]);
+        pthread_cancel(threads[i]);
+    for (unsigned i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
 }
 
-bool loop_start(loop *l, struct fuse_session *session, struct fuse_buf buffer)
+bool loop_start(loop *l, struct fuse_session *session, bool (*prepare)(void *user), void *user)
 {
     l->session = session;
-    l->slots[0].request = buffer;
+    l->prepare = prepare;
+    l->user = user;
     pthread_mutex_lock(&l->lock);
-    bool started = add_thread(l);
-    if (started)
-        add_thread(l); /* stands aside, for when one is stuck and there can be no more */
+    if (fill_slot(l, &l->slots[0]))
+        fill_slot(l, &l->slots[1]);
+    while (l->n_starting > 0)
+        pthread_cond_wait(&l->news, &l->lock);
+    bool starts = l->n_aside > 0 && start(&l->maker, make_spares, l);
+    if (starts)
+        call_thread(l);
     pthread_mutex_unlock(&l->lock);
-    if (!started)
-        free(buffer.mem);
-    return started;
+    if (!starts) {
+        end(l, 0);
+        join_threads(l);
+    }
+    return starts;
 }
 
 int loop_run(loop *l)
@@ -389,6 +470,7 @@ int loop_run(loop *l)
     pthread_mutex_lock(&l->lock);
     monitor(l);
     pthread_mutex_unlock(&l->lock);
-    end_threads(l);
+    pthread_join(l->maker, NULL);
+    join_threads(l);
     return l->error;
 }

@@ -16,9 +16,10 @@ typedef struct loop loop;
 loop *loop_new(void);
 void loop_free(loop *l);
 
-/* From here on requests are answered. The session is borrowed; the buffer, which has had the first
- * request, is taken over for the next ones. False when there can be no thread. */
-bool loop_start(loop *l, struct fuse_session *session, struct fuse_buf buffer);
+/* From here on requests are answered. The session is borrowed. Each thread begins by calling
+ * prepare (NULL: nothing is to be prepared), and serves only if that gives true. False when there
+ * can be no thread. */
+bool loop_start(loop *l, struct fuse_session *session, bool (*prepare)(void *user), void *user);
 
 /* To be called next: returns when the file system is unmounted; 0, or an errno. */
 int loop_run(loop *l);

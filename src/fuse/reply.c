@@ -75,6 +75,7 @@ static int add_claim(reply *r, const view_piece *piece)
     }
     if (r->n_claims == REPLY_CLAIMS) {
         r->dropped = claims_state(r);
+        r->has_dropped = true;
         if (r->dropped == CLAIM_LOST)
             return EIO;
         r->n_claims = 0;
@@ -104,6 +105,7 @@ static int fill(reply *r, size_t len)
     r->n_segments = 0;
     r->n_claims = 0;
     r->dropped = CLAIM_HOLDS;
+    r->has_dropped = false;
     while (r->filled < len) {
         bool copy = r->copies || r->n_segments >= REPLY_SEGMENTS - 2;
         step st = {.r = r, .len = len - r->filled, .copy = copy};
@@ -192,7 +194,7 @@ int reply_prepare(reply *r, size_t len)
 
 bool reply_holds(const reply *r)
 {
-    if (atomic_load(&r->s->is_changed) || r->dropped != CLAIM_HOLDS)
+    if (atomic_load(&r->s->is_changed) || r->has_dropped)
         return false;
     bool all_seen = r->n_claims > 0;
     for (unsigned i = 0; i < r->n_claims && all_seen; i++) {

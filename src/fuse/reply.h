@@ -32,7 +32,8 @@ typedef struct {
     int n_segments;
     claim claims[REPLY_CLAIMS];
     unsigned n_claims;
-    claim_state dropped; /* the worst of earlier claims, for which there was no room */
+    bool has_dropped;    /* earlier claims, for which there was no room, … */
+    claim_state dropped; /* … and the worst of them, when there was none any more */
 } reply;
 
 /* All of len bytes from r->offset on, or up to the end of the file; an errno when a byte cannot be

@@ -49,9 +49,7 @@ server_thread *server_thread_get(server *s)
     server_thread *thread = pthread_getspecific(s->threads);
     if (thread != NULL)
         return thread;
-    thread = atomic_exchange(&s->first, NULL);
-    if (thread == NULL)
-        thread = thread_new();
+    thread = thread_new();
     if (thread == NULL || pthread_setspecific(s->threads, thread) == 0)
         return thread;
     thread_free(thread);
@@ -96,8 +94,6 @@ void server_free(server *s)
     server_thread *own = pthread_getspecific(s->threads);
     if (own != NULL)
         thread_free(own);
-    if (s->first != NULL)
-        thread_free(s->first);
     pthread_key_delete(s->threads);
     buffers_clear(&s->buffers);
     fuse_session_destroy(s->session); /* closes the channel */
@@ -107,15 +103,22 @@ void server_free(server *s)
     free(s);
 }
 
+static bool thread_prepare(void *user)
+{
+    return server_thread_get(user) != NULL;
+}
+
 /* Answers the kernel's first request, after which the mount works and has its final settings; 0, or
  * an errno, which is ENODEV if it was unmounted before. */
-static int shake_hands(server *s, struct fuse_buf *request)
+static int shake_hands(server *s)
 {
-    int n = fuse_session_receive_buf(s->session, request);
+    struct fuse_buf request = {0};
+    int n = fuse_session_receive_buf(s->session, &request);
     while (n == -EINTR)
-        n = fuse_session_receive_buf(s->session, request);
+        n = fuse_session_receive_buf(s->session, &request);
     if (n > 0)
-        fuse_session_process_buf(s->session, request);
+        fuse_session_process_buf(s->session, &request);
+    free(request.mem);
     return n < 0 ? -n : n == 0 ? ENODEV : 0;
 }
 
@@ -125,14 +128,10 @@ int server_run(server *s, tree *t, view_model *model, const source_set *sources)
     s->model = model;
     s->sources = sources;
     s->has_told = calloc(sources->n, sizeof *s->has_told);
-    s->first = thread_new(); /* now, while it can be told that there is no memory */
-    if (s->has_told == NULL || s->first == NULL || buffers_init(&s->buffers, SERVER_BUFFER) != 0)
+    if (s->has_told == NULL || buffers_init(&s->buffers, SERVER_BUFFER) != 0)
         return ENOMEM;
-    struct fuse_buf request = {0};
-    int error = shake_hands(s, &request);
-    if (error != 0)
-        free(request.mem);
-    else if (!loop_start(s->loop, s->session, request))
+    int error = shake_hands(s);
+    if (error == 0 && !loop_start(s->loop, s->session, thread_prepare, s))
         error = EAGAIN;
     if (error != 0)
         return error;

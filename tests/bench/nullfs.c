@@ -191,7 +191,7 @@ static int serve_as_libfuse_does(struct fuse_session *session)
 static int serve_as_we_do(struct fuse_session *session)
 {
     loop *l = loop_new();
-    int result = l != NULL && loop_start(l, session, (struct fuse_buf){0}) ? loop_run(l) : -1;
+    int result = l != NULL && loop_start(l, session, NULL, NULL) ? loop_run(l) : -1;
     loop_free(l);
     return result;
 }

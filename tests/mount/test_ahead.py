@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gguf_file
+import split_set
 from mounting import mount_gguf
 
 NAME = "blk.1.ffn_gate.weight"  # Q4_K: 512 rows of a block of 144 bytes
@@ -112,6 +113,31 @@ def test_not_given_after_the_source_was_cut(mounted, copy, offset):
     os.truncate(copy, offset + 2 * PART // BLOCK_OUT * BLOCK)
     with pytest.raises(OSError):
         os.pread(file, PART, 2 * PART)
+    os.close(file)
+
+
+def test_not_given_of_many_sources_one_of_which_was_rewritten(mounted, own):
+    """A part that depends on hundreds of files."""
+    n, elements = 420, 512
+    shards = [split_set.Shard(i, n, n, [split_set.Tensor(
+        b"t%05d" % i, [elements], 0, np.full(elements, i + 1, np.float32).tobytes())])
+        for i in range(n)]
+    shards[0].pairs = [split_set.pair(b"general.architecture", split_set.STRING, b"llama")]
+    paths = split_set.write(shards, own / "set")
+    mount = mounted(paths[0], "-o", "cache=never")
+    path, size = mount / "export/model.f16.safetensors", 2 * PART
+    head = 8 + int.from_bytes(path.read_bytes()[:8], "little")
+    file = os.open(path, os.O_RDONLY)
+    for at in (0, size):
+        assert len(os.pread(file, size, at)) == size
+    os.stat(mount / "problems.txt")
+    changed = (2 * size - head) // (2 * elements) + 2
+    with open(paths[changed], "r+b") as source:
+        source.seek(-4 * elements, os.SEEK_END)
+        source.write(np.full(elements, -7, np.float32).tobytes())
+    at = head + 2 * elements * changed - 2 * size
+    part = os.pread(file, size, 2 * size)
+    assert set(np.frombuffer(part[at:at + 2 * elements], np.float16)) == {-7}
     os.close(file)
 
 
