@@ -150,6 +150,8 @@ static bool check_place(const char *dir, GError **error)
     if (!S_ISDIR(st.st_mode))
         return fail(error, dir, ENOTDIR);
     if (geteuid() != 0 && access(dir, W_OK) < 0) {
+        if (!check_free(dir, error)) /* by now */
+            return false;
         g_set_error(error, MOUNT_ERROR, MOUNT_USAGE,
                     "%s: you may not mount there: a directory that you may write to is needed",
                     dir);
