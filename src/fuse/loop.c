@@ -27,8 +27,8 @@
 #include <time.h>
 
 enum {
-    SPARE_THREADS = 16, /* that stand aside, and … */
-    FEW_SPARES = 2,     /* … while a request takes long, until more are made */
+    SPARE_THREADS = 8, /* that stand aside, and … */
+    FEW_SPARES = 2,    /* … while a request takes long, until more are made */
     REQUEST_SIZE = TUNING_MAX_READ + 65536, /* more than libfuse asks the kernel for */
     LOOK_EVERY = 1000000,                   /* ns */
     STUCK_LOOKS = 10,                       /* in the same request */
@@ -301,9 +301,10 @@ static void *make_spares(void *arg)
     loop *l = arg;
     pthread_mutex_lock(&l->lock);
     while (!l->is_over) {
-        slot *own = lacks_spares(l) ? free_slot(l) : NULL;
-        if (own == NULL || !fill_slot(l, own))
-            pthread_cond_wait(&l->lack, &l->lock);
+        pthread_cond_wait(&l->lack, &l->lock); /* also at first: a mount is made quickly */
+        slot *own;
+        while (!l->is_over && lacks_spares(l) && (own = free_slot(l)) != NULL && fill_slot(l, own))
+            ;
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;

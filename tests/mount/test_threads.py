@@ -6,7 +6,7 @@ import os
 import pathlib
 import time
 
-SPARES = 16  # threads that stand aside
+SPARES = 8  # threads that stand aside
 MONITOR, MAKER = 1, 1
 
 
