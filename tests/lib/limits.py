@@ -4,8 +4,11 @@ import contextlib
 import itertools
 import os
 import pathlib
+import subprocess
+import sys
 import time
 
+MIB = 1 << 20
 ENTER = 'echo $$ > "$1" && shift && exec "$@"'
 NUMBERS = itertools.count()
 
@@ -67,6 +70,12 @@ class ControlGroup:
         name = {"pids.max": "pids.current", "memory.max": "memory.current",
                 "memory.limit_in_bytes": "memory.usage_in_bytes"}[self.file.name]
         return int((self.path / name).read_text())
+
+    def run_out(self):
+        """Of memory: another process takes more than is left, which ends the largest one."""
+        self.limit(self.used() + 32 * MIB)
+        take = f"b'x' * {40 * MIB}"  # it may have to end as well
+        subprocess.run([*self.prefix(), sys.executable, "-c", take], check=False)
 
     def close(self, seconds=20):
         """What still runs in it goes to the group above."""
