@@ -1,26 +1,33 @@
 /* What the files of this folder share. */
 #pragma once
 
+#include <linux/limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "fuse/buffers.h"
 #include "fuse/server.h"
 #include "fuse/tuning.h"
+#include "view/scratch.h"
 
-enum { SERVER_BUFFER = TUNING_MAX_READ };
+enum {
+    SERVER_BUFFER = TUNING_MAX_READ,
+    THREAD_BUFFER = XATTR_SIZE_MAX,
+};
 
-/* What a thread works in, so that nothing is allocated on the way of a request. */
+/* What a thread works in, so that nothing is allocated on the way of a request. All zero at first.
+ */
 typedef struct {
-    uint8_t *buffer; /* of SERVER_BUFFER bytes, page-aligned; for all but reads */
-    view_scratch *scratch;
+    uint8_t buffer[THREAD_BUFFER]; /* for all but reads */
+    view_scratch scratch;
 } server_thread;
 
 struct server {
     struct fuse_session *session;
     server_options options;
-    pthread_key_t threads; /* server_thread */
-    buffers buffers;       /* of SERVER_BUFFER bytes, for reads */
+    server_thread *threads; /* by the loop's index, mapped before there are any */
+    pthread_key_t thread;   /* the calling thread's */
+    buffers buffers;        /* of SERVER_BUFFER bytes, for reads */
     tree *tree;
     view_model *model;
     const source_set *sources;
@@ -30,7 +37,7 @@ struct server {
     atomic_bool is_changed; /* a source is not what it was, and may change while it is read */
 };
 
-/* The calling thread's. NULL when there is no memory. */
+/* The calling thread's. */
 server_thread *server_thread_get(server *s);
 
 /* What a file was opened as: fuse_file_info.fh. */

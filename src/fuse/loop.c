@@ -7,10 +7,10 @@
  * look after look, a further thread serves; when none has waited for a while, one stands aside.
  * When nothing happens, nobody looks.
  *
- * Some threads always stand aside with all that they need. The kernel can hold the worker's memory
- * map while it waits for a source that hangs; who then asks for memory, as a new thread does, waits
- * too, and so do all page faults after that. So new ones are made while no request takes long, or
- * when almost none is left, and by the maker, whom nobody waits for. */
+ * The kernel can hold the memory map of the process while it waits for a source that hangs. Who
+ * then changes the map waits too, and so do all page faults after that. So the memory of all
+ * threads is mapped before there are any, and a new one changes nothing. A few always stand aside,
+ * for when none can be made. */
 #include "fuse/loop.h"
 
 #include "fuse/tuning.h"
@@ -25,10 +25,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
-    SPARE_THREADS = 8, /* that stand aside, and … */
-    FEW_SPARES = 2,    /* … while a request takes long, until more are made */
+    SPARE_THREADS = 4, /* that stand aside */
+    STACK_SIZE = 256 << 10,
     REQUEST_SIZE = TUNING_MAX_READ + 65536, /* more than libfuse asks the kernel for */
     LOOK_EVERY = 1000000,                   /* ns */
     STUCK_LOOKS = 10,                       /* in the same request */
@@ -46,6 +47,7 @@ typedef enum { SLOT_FREE, SLOT_STARTS, SLOT_ASIDE, SLOT_SERVES, SLOT_ENDED } slo
 typedef struct {
     loop *l;
     pthread_t thread;
+    uint8_t *stack; /* of STACK_SIZE bytes, and after it the request's memory */
     struct fuse_buf request;
     atomic_uint turn; /* odd while it is in a request */
     atomic_bool is_stuck;
@@ -58,14 +60,14 @@ typedef struct {
  * under it. */
 struct loop {
     struct fuse_session *session;
-    bool (*prepare)(void *user);
+    bool (*prepare)(void *user, unsigned index);
     void *user;
     unsigned n_processors;
-    pthread_t maker;
+    uint8_t *memory; /* of all slots, each below a page that nobody may touch */
+    size_t slot_size;
     pthread_mutex_t lock;
     pthread_cond_t work; /* for those aside: one is called, or it is over */
     pthread_cond_t news; /* for the monitor: a request came, or it is over */
-    pthread_cond_t lack; /* for the maker: few are left aside, or it is over */
     slot slots[LOOP_MAX_THREADS];
     atomic_uint n_active; /* that serve and are not stuck */
     atomic_uint n_wanted; /* of these */
@@ -76,10 +78,27 @@ struct loop {
     unsigned n_looks, n_waited;  /* … in the present span of LOOKS_TO_REST */
     int64_t looked_at, computed; /* ns, at the last look with requests waiting */
     unsigned n_in_request;       /* of those active, at the last look */
-    unsigned n_held;             /* in the same request as at the look before */
     bool is_over;
     int error;
 };
+
+static bool map_slots(loop *l)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    l->slot_size = page + STACK_SIZE + REQUEST_SIZE;
+    uint8_t *memory = mmap(NULL, LOOP_MAX_THREADS * l->slot_size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    l->memory = memory;
+    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
+        uint8_t *at = memory + i * l->slot_size;
+        if (mprotect(at, page, PROT_NONE) < 0)
+            return false;
+        l->slots[i] = (slot){.l = l, .stack = at + page, .request.mem = at + page + STACK_SIZE};
+    }
+    return true;
+}
 
 loop *loop_new(void)
 {
@@ -91,23 +110,22 @@ loop *loop_new(void)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);
-    pthread_cond_init(&l->lack, NULL);
     pthread_cond_init(&l->news, &monotonic);
     pthread_condattr_destroy(&monotonic);
     l->n_processors = g_get_num_processors();
     atomic_init(&l->n_wanted, 1);
-    return l;
+    if (map_slots(l))
+        return l;
+    loop_free(l);
+    return NULL;
 }
 
 void loop_free(loop *l)
 {
     if (l == NULL)
         return;
-    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
-        if (l->slots[i].request.mem != NULL)
-            munmap(l->slots[i].request.mem, REQUEST_SIZE);
-    }
-    pthread_cond_destroy(&l->lack);
+    if (l->memory != NULL)
+        munmap(l->memory, LOOP_MAX_THREADS * l->slot_size);
     pthread_cond_destroy(&l->news);
     pthread_cond_destroy(&l->work);
     pthread_mutex_destroy(&l->lock);
@@ -134,7 +152,6 @@ static void end(loop *l, int error)
     l->is_over = true;
     pthread_cond_broadcast(&l->work);
     pthread_cond_signal(&l->news);
-    pthread_cond_signal(&l->lack);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -159,10 +176,18 @@ static void stand_aside(loop *l, slot *own)
     own->state = SLOT_SERVES;
 }
 
-/* A new thread gets all that it needs, and stands aside. Whether it is to serve then. */
+/* Whether it is to serve; with the lock, which it gives back. */
+static bool decide(loop *l, const slot *own)
+{
+    bool serves = own->state == SLOT_SERVES && !l->is_over;
+    pthread_mutex_unlock(&l->lock);
+    return serves;
+}
+
+/* A new thread stands aside. Whether it is to serve then. */
 static bool begin(loop *l, slot *own)
 {
-    bool is_ready = l->prepare == NULL || l->prepare(l->user);
+    bool is_ready = l->prepare == NULL || l->prepare(l->user, (unsigned)(own - l->slots));
     pthread_mutex_lock(&l->lock);
     l->n_starting--;
     pthread_cond_signal(&l->news); /* for loop_start */
@@ -170,9 +195,7 @@ static bool begin(loop *l, slot *own)
         stand_aside(l, own);
     else
         own->state = SLOT_ENDED;
-    bool serves = own->state == SLOT_SERVES && !l->is_over;
-    pthread_mutex_unlock(&l->lock);
-    return serves;
+    return decide(l, own);
 }
 
 /* Stands aside if there are threads enough without this one. Whether it is to serve on. */
@@ -190,9 +213,7 @@ static bool stay(loop *l, slot *own)
         else
             own->state = SLOT_ENDED;
     }
-    bool stays = own->state == SLOT_SERVES && !l->is_over;
-    pthread_mutex_unlock(&l->lock);
-    return stays;
+    return decide(l, own);
 }
 
 static int receive(loop *l, slot *own)
@@ -235,32 +256,22 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* ── the maker ── */
-
 /* Signals that ask for the end are for the thread that began. */
-static bool start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
+static bool start(slot *own)
 {
     static const int asking[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     sigset_t blocked, before;
     sigemptyset(&blocked);
     for (size_t i = 0; i < G_N_ELEMENTS(asking); i++)
         sigaddset(&blocked, asking[i]);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, own->stack, STACK_SIZE);
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
-    int error = pthread_create(thread, NULL, fn, arg);
+    int error = pthread_create(&own->thread, &attributes, serve, own);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
     return error == 0;
-}
-
-/* Begins a thread; may take as long as a source hangs. */
-static bool make_thread(loop *l, slot *own)
-{
-    own->l = l;
-    if (own->request.mem == NULL) { /* not by malloc, whose lock all others would wait for */
-        void *memory =
-            mmap(NULL, REQUEST_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        own->request.mem = memory != MAP_FAILED ? memory : NULL;
-    }
-    return own->request.mem != NULL && start(&own->thread, serve, own);
 }
 
 static slot *free_slot(loop *l)
@@ -272,16 +283,19 @@ static slot *free_slot(loop *l)
     return NULL;
 }
 
-/* Takes the slot, makes its thread without the lock, which is held before and after. */
-static bool fill_slot(loop *l, slot *own)
+/* Makes a thread that stands aside; with the lock, which others may have meanwhile. */
+static bool make_spare(loop *l)
 {
+    slot *own = free_slot(l);
+    if (own == NULL)
+        return false;
     bool has_ended = own->state == SLOT_ENDED;
     own->state = SLOT_STARTS;
     l->n_starting++;
     pthread_mutex_unlock(&l->lock);
     if (has_ended)
         pthread_join(own->thread, NULL);
-    bool made = make_thread(l, own);
+    bool made = start(own);
     pthread_mutex_lock(&l->lock);
     if (!made) {
         own->state = SLOT_FREE;
@@ -290,24 +304,11 @@ static bool fill_slot(loop *l, slot *own)
     return made;
 }
 
-static bool lacks_spares(const loop *l)
+/* Replaces those that were called; with the lock. */
+static void make_spares(loop *l)
 {
-    unsigned wanted = l->n_held > 0 ? FEW_SPARES : SPARE_THREADS;
-    return l->n_aside + l->n_starting < l->n_called + wanted;
-}
-
-static void *make_spares(void *arg)
-{
-    loop *l = arg;
-    pthread_mutex_lock(&l->lock);
-    while (!l->is_over) {
-        pthread_cond_wait(&l->lack, &l->lock); /* also at first: a mount is made quickly */
-        slot *own;
-        while (!l->is_over && lacks_spares(l) && (own = free_slot(l)) != NULL && fill_slot(l, own))
-            ;
-    }
-    pthread_mutex_unlock(&l->lock);
-    return NULL;
+    while (!l->is_over && l->n_aside + l->n_starting < l->n_called + SPARE_THREADS && make_spare(l))
+        ;
 }
 
 /* One of those aside serves; with the lock. False when there is none: it is tried again at the next
@@ -335,7 +336,7 @@ static int64_t now(clockid_t clock)
 static bool look_at_threads(loop *l)
 {
     bool happens = false;
-    l->n_in_request = l->n_held = 0;
+    l->n_in_request = 0;
     for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
         slot *own = &l->slots[i];
         unsigned turn = atomic_load(&own->turn);
@@ -344,7 +345,6 @@ static bool look_at_threads(loop *l)
         bool is_in_request =
             own->state == SLOT_SERVES && turn % 2 == 1 && !atomic_load(&own->is_stuck);
         happens = happens || is_in_request || own->still == 0;
-        l->n_held += own->state == SLOT_SERVES && turn % 2 == 1 && own->still > 0;
         if (is_in_request && own->still < STUCK_LOOKS) {
             l->n_in_request++;
         } else if (is_in_request) {
@@ -396,8 +396,7 @@ static void look(loop *l)
         pthread_cond_broadcast(&l->work); /* a signal may get lost in older glibc */
     while (atomic_load(&l->n_active) < atomic_load(&l->n_wanted) && call_thread(l))
         ;
-    if (lacks_spares(l))
-        pthread_cond_signal(&l->lack);
+    make_spares(l);
 }
 
 /* Until a request comes. None is missed: whoever takes one sees the monitor asleep, or is seen
@@ -445,19 +444,17 @@ static void join_threads(loop *l)
         pthread_join(threads[i], NULL);
 }
 
-bool loop_start(loop *l, struct fuse_session *session, bool (*prepare)(void *user), void *user)
+bool loop_start(loop *l, struct fuse_session *session, bool (*prepare)(void *user, unsigned index),
+                void *user)
 {
     l->session = session;
     l->prepare = prepare;
     l->user = user;
     pthread_mutex_lock(&l->lock);
-    if (fill_slot(l, &l->slots[0]))
-        fill_slot(l, &l->slots[1]);
+    make_spare(l);
     while (l->n_starting > 0)
         pthread_cond_wait(&l->news, &l->lock);
-    bool starts = l->n_aside > 0 && start(&l->maker, make_spares, l);
-    if (starts)
-        call_thread(l);
+    bool starts = call_thread(l);
     pthread_mutex_unlock(&l->lock);
     if (!starts) {
         end(l, 0);
@@ -469,9 +466,9 @@ bool loop_start(loop *l, struct fuse_session *session, bool (*prepare)(void *use
 int loop_run(loop *l)
 {
     pthread_mutex_lock(&l->lock);
+    make_spares(l);
     monitor(l);
     pthread_mutex_unlock(&l->lock);
-    pthread_join(l->maker, NULL);
     join_threads(l);
     return l->error;
 }

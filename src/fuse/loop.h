@@ -17,9 +17,11 @@ loop *loop_new(void);
 void loop_free(loop *l);
 
 /* From here on requests are answered. The session is borrowed. Each thread begins by calling
- * prepare (NULL: nothing is to be prepared), and serves only if that gives true. False when there
- * can be no thread. */
-bool loop_start(loop *l, struct fuse_session *session, bool (*prepare)(void *user), void *user);
+ * prepare (NULL: nothing is to be prepared) with its index, below LOOP_MAX_THREADS, which no other
+ * has as long as it is there, and serves only if that gives true. False when there can be no
+ * thread. */
+bool loop_start(loop *l, struct fuse_session *session, bool (*prepare)(void *user, unsigned index),
+                void *user);
 
 /* To be called next: returns when the file system is unmounted; 0, or an errno. */
 int loop_run(loop *l);

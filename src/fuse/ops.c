@@ -26,26 +26,23 @@ typedef struct {
     tree_stat st;
 } call;
 
-static bool call_begin(call *c, fuse_req_t req, fuse_ino_t ino)
+static void call_begin(call *c, fuse_req_t req, fuse_ino_t ino)
 {
     *c = (call){.s = fuse_req_userdata(req), .ino = ino};
     c->thread = server_thread_get(c->s);
-    if (c->thread == NULL)
-        fuse_reply_err(req, ENOMEM);
-    return c->thread != NULL;
 }
 
 static int lookup_run(void *arg)
 {
     call *c = arg;
     int error = tree_lookup(c->s->tree, c->ino, c->name, &c->ino);
-    return error != 0 ? error : tree_getattr(c->s->tree, c->ino, c->thread->scratch, &c->st);
+    return error != 0 ? error : tree_getattr(c->s->tree, c->ino, &c->thread->scratch, &c->st);
 }
 
 static int getattr_run(void *arg)
 {
     call *c = arg;
-    return tree_getattr(c->s->tree, c->ino, c->thread->scratch, &c->st);
+    return tree_getattr(c->s->tree, c->ino, &c->thread->scratch, &c->st);
 }
 
 static mode_t mode_of(const server_options *options, const tree_stat *st, mode_t source_mode)
@@ -138,8 +135,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
         fuse_reply_err(req, ENAMETOOLONG);
         return;
     }
-    if (!call_begin(&c, req, parent))
-        return;
+    call_begin(&c, req, parent);
     c.name = name;
     int error = guard_run(lookup_run, &c);
     double holds = name_timeout(c.s);
@@ -155,8 +151,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     call c;
-    if (!call_begin(&c, req, ino))
-        return;
+    call_begin(&c, req, ino);
     int error = guard_run(getattr_run, &c);
     struct stat st = stat_of(c.s, ino, &c.st);
     if (error == 0)
@@ -168,14 +163,13 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 static int readlink_run(void *arg)
 {
     call *c = arg;
-    return tree_readlink(c->s->tree, c->ino, (char *)c->thread->buffer, (size_t)SERVER_BUFFER);
+    return tree_readlink(c->s->tree, c->ino, (char *)c->thread->buffer, (size_t)THREAD_BUFFER);
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
     call c;
-    if (!call_begin(&c, req, ino))
-        return;
+    call_begin(&c, req, ino);
     int error = guard_run(readlink_run, &c);
     if (error == 0)
         fuse_reply_readlink(req, (const char *)c.thread->buffer);
@@ -190,8 +184,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         fuse_reply_err(req, EROFS);
         return;
     }
-    if (!call_begin(&c, req, ino))
-        return;
+    call_begin(&c, req, ino);
     int error = guard_run(getattr_run, &c);
     if (error != 0) {
         fuse_reply_err(req, error);
@@ -246,7 +239,7 @@ static int dir_step_run(void *arg)
 static int dir_stat_run(void *arg)
 {
     dir_step *d = arg;
-    return tree_getattr(d->c.s->tree, d->child, d->c.thread->scratch, &d->c.st);
+    return tree_getattr(d->c.s->tree, d->child, &d->c.thread->scratch, &d->c.st);
 }
 
 static int dir_parent_run(void *arg)
@@ -297,11 +290,10 @@ static size_t dir_append(fuse_req_t req, const dir_step *d, char *at, size_t roo
 static void reply_dir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool plus)
 {
     dir_step d;
-    if (!call_begin(&d.c, req, ino))
-        return;
+    call_begin(&d.c, req, ino);
     d.name_holds = plus ? name_timeout(d.c.s) : 0;
     char *buffer = (char *)d.c.thread->buffer;
-    size = MIN(size, (size_t)SERVER_BUFFER);
+    size = MIN(size, (size_t)THREAD_BUFFER);
     size_t used = 0;
     int error = 0;
     for (uint64_t offset = (uint64_t)off;;) {
@@ -337,13 +329,13 @@ static int getxattr_run(void *arg)
 {
     call *c = arg;
     return tree_getxattr(c->s->tree, c->ino, c->name, (char *)c->thread->buffer,
-                         (size_t)SERVER_BUFFER, &c->len);
+                         (size_t)THREAD_BUFFER, &c->len);
 }
 
 static int listxattr_run(void *arg)
 {
     call *c = arg;
-    return tree_listxattr(c->s->tree, c->ino, (char *)c->thread->buffer, (size_t)SERVER_BUFFER,
+    return tree_listxattr(c->s->tree, c->ino, (char *)c->thread->buffer, (size_t)THREAD_BUFFER,
                           &c->len);
 }
 
@@ -369,8 +361,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
         fuse_reply_err(req, ENODATA);
         return;
     }
-    if (!call_begin(&c, req, ino))
-        return;
+    call_begin(&c, req, ino);
     c.name = name;
     reply_xattr(req, &c, guard_run(getxattr_run, &c), size);
 }
@@ -378,8 +369,8 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
     call c;
-    if (call_begin(&c, req, ino))
-        reply_xattr(req, &c, guard_run(listxattr_run, &c), size);
+    call_begin(&c, req, ino);
+    reply_xattr(req, &c, guard_run(listxattr_run, &c), size);
 }
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)

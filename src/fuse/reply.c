@@ -36,7 +36,7 @@ static int step_run(void *arg)
     const reply *r = st->r;
     void *room = r->buffer + r->buffered;
     int error = tree_read(r->s->tree, r->ino, r->offset + r->filled, room, st->len,
-                          r->thread->scratch, &st->piece);
+                          &r->thread->scratch, &st->piece);
     view_piece *piece = &st->piece;
     if (error == 0 && piece->direct != NULL && (st->copy || piece->len < MIN_DIRECT)) {
         memcpy(room, piece->direct, piece->len);

@@ -34,8 +34,7 @@ typedef struct {
 } server_options;
 
 /* channel is an open descriptor: /dev/fuse, or a placeholder that becomes it (dup3) before
- * server_run. The server takes it over. options are copied. NULL on failure, which has been logged.
- */
+ * server_run. The server takes it over. options are copied. NULL when there is no memory. */
 server *server_new(int channel, const server_options *options);
 void server_free(server *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(server, server_free)

@@ -11,29 +11,23 @@
 
 _Static_assert((int)LOOP_MAX_THREADS < (int)BUFFERS_MAX, "one is for what is made ahead");
 
-static void thread_free(void *arg)
+enum { THREADS_SIZE = LOOP_MAX_THREADS * sizeof(server_thread) };
+
+/* Not by malloc: as long as it is not used, it takes no memory. */
+static server_thread *threads_new(void)
 {
-    server_thread *thread = arg;
-    if (thread->buffer != NULL)
-        munmap(thread->buffer, SERVER_BUFFER);
-    if (thread->scratch != NULL)
-        view_scratch_free(thread->scratch);
-    free(thread);
+    void *memory = mmap(NULL, THREADS_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
 }
 
-static server_thread *thread_new(void)
+static void threads_free(server_thread *threads)
 {
-    server_thread *thread = calloc(1, sizeof *thread);
-    if (thread == NULL)
-        return NULL;
-    void *buffer =
-        mmap(NULL, SERVER_BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    thread->buffer = buffer != MAP_FAILED ? buffer : NULL;
-    thread->scratch = view_scratch_new();
-    if (thread->buffer != NULL && thread->scratch != NULL)
-        return thread;
-    thread_free(thread);
-    return NULL;
+    if (threads == NULL)
+        return;
+    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++)
+        view_scratch_clear(&threads[i].scratch);
+    munmap(threads, THREADS_SIZE);
 }
 
 void server_note_use(server *s)
@@ -46,14 +40,7 @@ void server_note_use(server *s)
 server_thread *server_thread_get(server *s)
 {
     server_note_use(s);
-    server_thread *thread = pthread_getspecific(s->threads);
-    if (thread != NULL)
-        return thread;
-    thread = thread_new();
-    if (thread == NULL || pthread_setspecific(s->threads, thread) == 0)
-        return thread;
-    thread_free(thread);
-    return NULL;
+    return pthread_getspecific(s->thread);
 }
 
 void server_init(void *userdata, struct fuse_conn_info *conn)
@@ -76,13 +63,14 @@ server *server_new(int channel, const server_options *options)
     fuse_opt_free_args(&args);
     s->loop = loop_new();
     s->ahead = ahead_new();
-    if (s->session == NULL || s->loop == NULL || s->ahead == NULL ||
-        pthread_key_create(&s->threads, thread_free) != 0 ||
-        fuse_session_mount(s->session, path) != 0) {
+    s->threads = threads_new();
+    if (s->session == NULL || s->loop == NULL || s->ahead == NULL || s->threads == NULL ||
+        pthread_key_create(&s->thread, NULL) != 0 || fuse_session_mount(s->session, path) != 0) {
         if (s->session != NULL)
             fuse_session_destroy(s->session);
         loop_free(s->loop);
         ahead_free(s->ahead);
+        threads_free(s->threads);
         free(s);
         return NULL;
     }
@@ -91,21 +79,20 @@ server *server_new(int channel, const server_options *options)
 
 void server_free(server *s)
 {
-    server_thread *own = pthread_getspecific(s->threads);
-    if (own != NULL)
-        thread_free(own);
-    pthread_key_delete(s->threads);
+    pthread_key_delete(s->thread);
     buffers_clear(&s->buffers);
     fuse_session_destroy(s->session); /* closes the channel */
     loop_free(s->loop);
     ahead_free(s->ahead);
+    threads_free(s->threads);
     free(s->has_told);
     free(s);
 }
 
-static bool thread_prepare(void *user)
+static bool thread_prepare(void *user, unsigned index)
 {
-    return server_thread_get(user) != NULL;
+    server *s = user;
+    return pthread_setspecific(s->thread, &s->threads[index]) == 0;
 }
 
 /* Answers the kernel's first request, after which the mount works and has its final settings; 0, or

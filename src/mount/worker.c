@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_log.h>
+#include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,10 @@
 #include "forbidden.h"
 #endif
 
-enum { MAX_LOGGED_PROBLEMS = 20 };
+enum {
+    MAX_LOGGED_PROBLEMS = 20,
+    HEAP_ROOM = 1 << 20,
+};
 
 /* One source file. */
 typedef struct {
@@ -289,6 +294,19 @@ static int print(worker *w)
     return 0;
 }
 
+/* From here on the heap neither grows nor shrinks for what a request takes: that would change the
+ * memory map, which a source that hangs may hold (fuse/loop.c). */
+static void settle_heap(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, 2 * HEAP_ROOM);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    void *volatile room = malloc(HEAP_ROOM); /* not optimized away */
+    free(room);
+#endif
+}
+
 static int serve(worker *w)
 {
     const char *file = w->plan->options->file;
@@ -302,6 +320,7 @@ static int serve(worker *w)
     if (dup3(device, w->channel, O_CLOEXEC) < 0)
         refuse(w, MOUNT_SYSTEM, "%s: the worker could not take over /dev/fuse", file);
     close(device);
+    settle_heap();
     int error = server_run(w->server, w->tree, w->model, &w->sources);
     if (error != 0 && !w->is_ready)
         refuse(w, MOUNT_SYSTEM, "%s: it cannot be served: %s", file,
@@ -355,7 +374,7 @@ G_NORETURN void worker_main(const worker_plan *plan)
         serving.last_request = plan->last_request;
         w.server = server_new(w.channel, &serving);
         if (w.server == NULL)
-            refuse(&w, MOUNT_SYSTEM, "%s: the FUSE session could not be made", o->file);
+            refuse(&w, MOUNT_SYSTEM, "%s: there is not enough memory to serve it", o->file);
     }
     lock_down(&w, prints);
     parse(&w, &named);

@@ -89,25 +89,23 @@ void view_model_notes(view_model *model, GString *out)
 
 view_scratch *view_scratch_new(void)
 {
-    view_scratch *scratch = g_try_new0(view_scratch, 1);
-    if (!scratch)
-        return NULL;
-    scratch->texts = text_scratch_new();
-    if (scratch->texts)
-        return scratch;
-    g_free(scratch);
-    return NULL;
+    return g_try_new0(view_scratch, 1);
+}
+
+void view_scratch_clear(view_scratch *scratch)
+{
+    text_scratch_clear(&scratch->texts);
 }
 
 void view_scratch_free(view_scratch *scratch)
 {
     if (!scratch)
         return;
-    text_scratch_free(scratch->texts);
+    view_scratch_clear(scratch);
     g_free(scratch);
 }
 
 text_scratch *view_scratch_texts(view_scratch *scratch)
 {
-    return scratch->texts;
+    return &scratch->texts;
 }

@@ -41,4 +41,5 @@ const void *view_model_keep(view_model *model, unsigned slot, void *made);
 
 view_scratch *view_scratch_new(void); /* NULL when there is no memory */
 void view_scratch_free(view_scratch *scratch);
+void view_scratch_clear(view_scratch *scratch); /* one that stands in other memory */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(view_scratch, view_scratch_free)

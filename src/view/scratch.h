@@ -1,4 +1,5 @@
-/* One thread's working memory. Allocated once, so that nothing is allocated while a view reads. */
+/* One thread's working memory, so that nothing is allocated while a view reads. All zero at first.
+ */
 #pragma once
 
 #include "view/export.h"
@@ -11,5 +12,5 @@ struct view_scratch {
     float elems[VIEW_SCRATCH_ELEMS];        /* blocks on their way to another width */
     float block[PN_QUANT_MAX_BLOCK_ELEMS];  /* the block of which a part is asked for */
     export_place points[EXPORT_MAX_POINTS]; /* of an export's plan in the making */
-    text_scratch *texts;
+    text_scratch texts;
 };

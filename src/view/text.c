@@ -8,21 +8,15 @@
 #include "view/model.h"
 
 enum {
-    MAX_CHECKPOINTS = 4096,
     FIRST_STRIDE = 64 * 1024, /* bytes of text between two checkpoints, at least; doubled when there
                                  would be too many */
 };
-
-typedef struct {
-    uint64_t at; /* offset in the text */
-    text_state state;
-} checkpoint;
 
 /* What is kept about a long text. */
 typedef struct {
     uint64_t size;
     size_t n;
-    checkpoint checkpoints[];
+    text_checkpoint checkpoints[];
 } text_index;
 
 /* A slot is NULL until the text has been sized; then the size of a short text, as an odd number, or
@@ -32,13 +26,6 @@ typedef gpointer text_slot;
 struct text_cache {
     text_slot *slots[TEXT_N_KEPT];
     uint64_t n_slots[TEXT_N_KEPT];
-};
-
-struct text_scratch {
-    GString *line;
-    text_slot *last; /* the text read last, … */
-    checkpoint next; /* … and a state near the end of that read: readers go on from there */
-    checkpoint checkpoints[MAX_CHECKPOINTS];
 };
 
 void text_put(text_sink *sink, const void *bytes, size_t len)
@@ -105,27 +92,22 @@ void text_cache_free(text_cache *cache)
     g_free(cache);
 }
 
-text_scratch *text_scratch_new(void)
+void text_scratch_clear(text_scratch *scratch)
 {
-    text_scratch *scratch = g_try_new(text_scratch, 1);
-
-    if (!scratch)
-        return NULL;
-    scratch->line = g_string_sized_new(TEXT_SLICE);
-    scratch->last = NULL;
-    return scratch;
+    if (scratch->line)
+        g_string_free(g_steal_pointer(&scratch->line), TRUE);
 }
 
-void text_scratch_free(text_scratch *scratch)
+static GString *line_of(text_scratch *scratch)
 {
-    if (!scratch)
-        return;
-    g_string_free(scratch->line, TRUE);
-    g_free(scratch);
+    if (!scratch->line)
+        scratch->line = g_string_sized_new(TEXT_SLICE);
+    return scratch->line;
 }
 
 /* Publishes what sizing found, unless another thread was faster. Touches no byte of the mapping. */
-static text_slot publish(text_slot *slot, uint64_t size, const checkpoint *checkpoints, size_t n)
+static text_slot publish(text_slot *slot, uint64_t size, const text_checkpoint *checkpoints,
+                         size_t n)
 {
     text_slot made = NULL;
     text_index *index = NULL;
@@ -148,7 +130,7 @@ static text_slot publish(text_slot *slot, uint64_t size, const checkpoint *check
 }
 
 /* Keeps every other checkpoint. */
-static size_t thin_out(checkpoint *checkpoints, size_t n)
+static size_t thin_out(text_checkpoint *checkpoints, size_t n)
 {
     for (size_t i = 0; i < n / 2; i++)
         checkpoints[i] = checkpoints[2 * i + 1];
@@ -159,7 +141,7 @@ static size_t thin_out(checkpoint *checkpoints, size_t n)
 static int measure(const text_maker *self, const text_job *job, text_scratch *scratch,
                    text_slot *slot, text_slot *out)
 {
-    checkpoint *checkpoints = scratch->checkpoints;
+    text_checkpoint *checkpoints = scratch->checkpoints;
     size_t n = 0;
     uint64_t stride = FIRST_STRIDE, next = stride;
     text_state state = {0};
@@ -169,11 +151,11 @@ static int measure(const text_maker *self, const text_job *job, text_scratch *sc
     while ((result = self->step(job, &state, &sink)) == TEXT_MORE) {
         if (sink.at < next)
             continue;
-        if (n == MAX_CHECKPOINTS) {
+        if (n == TEXT_MAX_CHECKPOINTS) {
             n = thin_out(checkpoints, n);
             stride *= 2;
         }
-        checkpoints[n++] = (checkpoint){sink.at, state};
+        checkpoints[n++] = (text_checkpoint){sink.at, state};
         next = sink.at + stride;
     }
     if (result != TEXT_END)
@@ -185,7 +167,7 @@ static int measure(const text_maker *self, const text_job *job, text_scratch *sc
 
 static text_job job_of(view_model *model, uint64_t index, text_scratch *scratch)
 {
-    return (text_job){.model = model, .index = index, .line = scratch->line};
+    return (text_job){.model = model, .index = index, .line = line_of(scratch)};
 }
 
 /* Makes a short text that is not kept. Where the window ends before the text, the rest is counted.
@@ -235,10 +217,10 @@ int text_size(const text_maker *self, view_model *model, uint64_t index, view_sc
 }
 
 /* The last state known before offset. */
-static checkpoint start_for(text_slot *slot, text_slot value, const text_scratch *scratch,
-                            uint64_t offset)
+static text_checkpoint start_for(text_slot *slot, text_slot value, const text_scratch *scratch,
+                                 uint64_t offset)
 {
-    checkpoint start = {0};
+    text_checkpoint start = {0};
 
     if (!slot_is_short(value)) {
         const text_index *index = value;
@@ -260,7 +242,7 @@ static checkpoint start_for(text_slot *slot, text_slot value, const text_scratch
 
 /* Fills the sink's window, which ends in a text of this size, from start, and leaves in *start the
  * state to go on from. Ends early, before the step that would mix bytes of two source files. */
-static int fill(const text_maker *self, const text_job *job, uint64_t size, checkpoint *start,
+static int fill(const text_maker *self, const text_job *job, uint64_t size, text_checkpoint *start,
                 text_sink *sink)
 {
     text_state state = start->state;
@@ -268,7 +250,7 @@ static int fill(const text_maker *self, const text_job *job, uint64_t size, chec
 
     do {
         text_sink before = *sink;
-        *start = (checkpoint){sink->at, state};
+        *start = (text_checkpoint){sink->at, state};
         result = self->step(job, &state, sink);
         if (result > 0)
             return result;
@@ -300,7 +282,7 @@ int text_read(const text_maker *self, view_model *model, uint64_t index, uint64_
         result = known_slot(self, &job, scratch, &slot, &value);
         if (result != 0 || offset >= slot_size(value))
             return result;
-        checkpoint start = start_for(slot, value, scratch, offset);
+        text_checkpoint start = start_for(slot, value, scratch, offset);
         sink.at = start.at;
         sink.to = offset + MIN(len, slot_size(value) - offset);
         result = fill(self, &job, slot_size(value), &start, &sink);
@@ -318,7 +300,7 @@ int text_read(const text_maker *self, view_model *model, uint64_t index, uint64_
 
 const GString *text_notes(view_model *model, view_scratch *scratch)
 {
-    GString *line = view_scratch_texts(scratch)->line;
+    GString *line = line_of(view_scratch_texts(scratch));
 
     g_string_truncate(line, 0);
     view_model_notes(model, line);

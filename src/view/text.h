@@ -111,11 +111,24 @@ int text_read(const text_maker *self, view_model *model, uint64_t index, uint64_
 /* The model's notes (model.h), in the thread's line. */
 const GString *text_notes(view_model *model, view_scratch *scratch);
 
-/* A model owns one, a thread's scratch the other. */
+/* The model's. */
 typedef struct text_cache text_cache;
 text_cache *text_cache_new(const pn_gguf_file *gguf);
 void text_cache_free(text_cache *cache);
 
-typedef struct text_scratch text_scratch;
-text_scratch *text_scratch_new(void);
-void text_scratch_free(text_scratch *scratch);
+enum { TEXT_MAX_CHECKPOINTS = 4096 };
+
+typedef struct {
+    uint64_t at; /* offset in the text */
+    text_state state;
+} text_checkpoint;
+
+/* A thread's; all zero at first. */
+typedef struct {
+    GString *line;
+    void *last;           /* the text read last, … */
+    text_checkpoint next; /* … and a state near the end of that read: readers go on from there */
+    text_checkpoint checkpoints[TEXT_MAX_CHECKPOINTS];
+} text_scratch;
+
+void text_scratch_clear(text_scratch *scratch); /* frees what it has */

@@ -277,8 +277,8 @@ def test_no_further_threads(own, sample, shown, contents):
 @pytest.mark.limit(180)
 def test_little_address_space(sample, point, contents):
     mounted = 0
-    for limit in [*range(8 * MIB, 80 * MIB, 4 * MIB), *range(80 * MIB, 90 * MIB, 300 * KIB),
-                  *range(90 * MIB, 200 * MIB, 20 * MIB)]:
+    for limit in [*range(8 * MIB, 216 * MIB, 8 * MIB), *range(216 * MIB, 230 * MIB, 300 * KIB),
+                  *range(230 * MIB, 340 * MIB, 20 * MIB)]:
         done = run("prlimit", f"--as={limit}:{limit}", *COMMAND, sample, point)
         if is_refused(done, point, "memory", "no thread can be started"):
             assert not mounted, limit
@@ -291,7 +291,7 @@ def test_little_address_space(sample, point, contents):
 
 def test_little_address_space_for_a_large_file(large, point):
     refusals = set()
-    for limit in range(64 * MIB, 240 * MIB, 15 * MIB):
+    for limit in range(100 * MIB, 355 * MIB, 15 * MIB):
         done = run("prlimit", f"--as={limit}:{limit}", *COMMAND, large, point)
         assert is_refused(done, point, "memory", "no thread can be started")
         refusals.add(done.stderr)

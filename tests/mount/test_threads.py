@@ -6,8 +6,8 @@ import os
 import pathlib
 import time
 
-SPARES = 8  # threads that stand aside
-MONITOR, MAKER = 1, 1
+SPARES = 4  # threads that stand aside
+MONITOR = 1
 
 
 def n_threads(pid):
@@ -53,7 +53,7 @@ def test_at_rest(mounted, sample):
         return switches(mount.worker) == before
 
     wait_until(rests)
-    assert n_threads(mount.worker) <= MONITOR + MAKER + SPARES + 16
+    assert n_threads(mount.worker) <= MONITOR + SPARES + 16
     assert (mount / "tensors.tsv").read_bytes()
 
 
