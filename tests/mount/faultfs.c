@@ -26,11 +26,12 @@ enum { FILE_INO = 2, MAX_FAULTS = 64 };
 /* The attributes never change, so the kernel need not ask a file system that hangs. */
 static const double FOR_EVER = 1e9;
 
-typedef enum { FAULT_FAIL, FAULT_HANG } fault_kind;
+typedef enum { FAULT_FAIL, FAULT_HANG, FAULT_WEAR } fault_kind; /* WEAR: some fail, then it hangs */
 
 typedef struct {
     fault_kind kind;
     uint64_t from, to;
+    unsigned left; /* WEAR: reads that fail */
 } fault;
 
 typedef struct {
@@ -92,6 +93,21 @@ static bool has_fault(const faulty *f, fault_kind kind, uint64_t from, uint64_t 
     return false;
 }
 
+/* Whether this read is one of those that fail before it hangs; with the lock held. */
+static bool wears(faulty *f, uint64_t from, uint64_t to)
+{
+    for (unsigned i = 0; i < f->n_faults; i++) {
+        fault *one = &f->faults[i];
+        if (one->kind != FAULT_WEAR || one->from >= to || from >= one->to)
+            continue;
+        one->left--;
+        if (one->left == 0)
+            one->kind = FAULT_HANG;
+        return true;
+    }
+    return false;
+}
+
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
                     struct fuse_file_info *fi)
 {
@@ -103,7 +119,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
     pthread_mutex_lock(&f->lock);
     while (has_fault(f, FAULT_HANG, from, to))
         pthread_cond_wait(&f->healed, &f->lock);
-    bool fails = has_fault(f, FAULT_FAIL, from, to);
+    bool fails = has_fault(f, FAULT_FAIL, from, to) || wears(f, from, to);
     pthread_mutex_unlock(&f->lock);
 
     char *buffer = fails ? NULL : malloc(size);
@@ -130,12 +146,12 @@ static void heal(faulty *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-static bool add_fault(faulty *f, fault_kind kind, uint64_t from, uint64_t to)
+static bool add_fault(faulty *f, fault_kind kind, uint64_t from, uint64_t to, unsigned left)
 {
     pthread_mutex_lock(&f->lock);
     bool has_room = f->n_faults < MAX_FAULTS;
     if (has_room)
-        f->faults[f->n_faults++] = (fault){kind, from, to};
+        f->faults[f->n_faults++] = (fault){kind, from, to, left};
     pthread_mutex_unlock(&f->lock);
     fuse_lowlevel_notify_inval_inode(f->session, FILE_INO, 0, 0);
     return has_room;
@@ -144,11 +160,14 @@ static bool add_fault(faulty *f, fault_kind kind, uint64_t from, uint64_t to)
 static bool obey(faulty *f, const char *line)
 {
     uint64_t from, to;
+    unsigned n;
 
+    if (sscanf(line, "wear %" SCNu64 " %" SCNu64 " %u", &from, &to, &n) == 3 && n > 0)
+        return add_fault(f, FAULT_WEAR, from, to, n);
     if (sscanf(line, "fail %" SCNu64 " %" SCNu64, &from, &to) == 2)
-        return add_fault(f, FAULT_FAIL, from, to);
+        return add_fault(f, FAULT_FAIL, from, to, 0);
     if (sscanf(line, "hang %" SCNu64 " %" SCNu64, &from, &to) == 2)
-        return add_fault(f, FAULT_HANG, from, to);
+        return add_fault(f, FAULT_HANG, from, to, 0);
     heal(f);
     return strcmp(line, "heal\n") == 0;
 }

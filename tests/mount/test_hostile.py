@@ -219,6 +219,23 @@ def test_many_readers_of_a_source_that_hangs(hanging, faulty, good):
         assert reader.finish()
 
 
+@pytest.mark.parametrize("n_readers", [1, 10])
+@pytest.mark.parametrize("n_failures", [1, 2, 3, 4, 5])
+def test_a_source_that_fails_and_then_hangs(failing, faulty, good, offset, n_failures, n_readers):
+    """As a disk that dies. The kernel may then hold the memory map of the worker while it waits:
+    nothing may have to change it."""
+    faulty.tell("wear", offset + SIZE // 2, offset + SIZE // 2 + 1, n_failures)
+    readers = [Reader(failing / path) for path in (RAW, F32, F16, NPY) for _ in range(n_readers)]
+    assert any(reader.is_waiting() for reader in readers)
+    others = [Reader(failing / OTHER), Reader(failing / "metadata.json")]
+    assert [other.finish() for other in others] == [good(OTHER), good("metadata.json")]
+    assert run("cat", f"/proc/{failing.worker}/cmdline", timeout=20).returncode == 0  # as ps does
+    faulty.tell("heal")
+    for reader in readers:
+        reader.finish()
+    assert (failing / F32).read_bytes() == good(F32)
+
+
 @pytest.mark.parametrize("how", ["lazily", "SIGTERM"])
 def test_unmounting_while_the_source_hangs(hanging, faulty, good, how):
     reader = Reader(hanging / F32)
