@@ -257,14 +257,13 @@ bool pn_parse_tensors(pn_parser *p)
     return true;
 }
 
-/* Files of one set share no tensor. name: one that occurred before. */
-static bool check_unshared(pn_parser *p, const pn_name *name)
+/* Files of one set share no tensor. The one at hand has a name that occurred before. */
+static bool check_unshared(pn_parser *p)
 {
     pn_named tensors = pn_named_tensors(p->tables);
-    const char *bytes = pn_name_bytes(&tensors, name);
     uint64_t i;
 
-    if (!pn_names_find(&p->tables->tensor_names, &tensors, bytes, name->len, 1, &i))
+    if (!pn_names_find(&p->tables->tensor_names, &tensors, p->name, p->name_len, 1, &i))
         return true; /* rewritten meanwhile */
     unsigned other = p->tables->tensors.items[i].name.shard;
     if (other == p->shard)
@@ -273,8 +272,6 @@ static bool check_unshared(pn_parser *p, const pn_name *name)
     const char *path = p->tables->sources[other].name;
     g_autoptr(GString) escaped = g_string_new(NULL);
     pn_escape_brief(escaped, path, strlen(path));
-    p->name = bytes;
-    p->name_len = name->len;
     return pn_refuse_thing(p, PN_GGUF_ERROR_SHARD,
                            "is in %s too: the files are not of one set, or one is there twice",
                            escaped->str);
@@ -288,11 +285,13 @@ bool pn_index_tensors(pn_parser *p, uint64_t first, uint64_t last)
     for (uint64_t i = first; i < last; i++) {
         const pn_name *name = &tables->tensors.items[i].name;
         p->index = i - first;
+        p->name = pn_name_bytes(&tensors, name);
+        p->name_len = name->len;
         if (!pn_names_add(&tables->tensor_names, &tensors, i))
             return pn_refuse_memory(p);
         if (name->is_first)
             continue;
-        if (p->is_one_set && !check_unshared(p, name))
+        if (p->is_one_set && !check_unshared(p))
             return false;
         if (!pn_problem_add(tables, PN_PROBLEM_TENSOR_DUPLICATE, i, 0))
             return pn_refuse_memory(p);
