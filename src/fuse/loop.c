@@ -19,6 +19,7 @@
 #include <glib.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -54,6 +55,7 @@ typedef struct {
     unsigned seen;  /* turn at the last look, and … */
     unsigned still; /* … for how many it has been that */
     slot_state state;
+    sem_t call; /* for one aside: it is called, or all is over */
 } slot;
 
 /* Everything that is not atomic belongs to whoever holds the lock, and the numbers are only written
@@ -66,12 +68,11 @@ struct loop {
     uint8_t *memory; /* of all slots, each below a page that nobody may touch */
     size_t slot_size;
     pthread_mutex_t lock;
-    pthread_cond_t work; /* for those aside: one is called, or it is over */
     pthread_cond_t news; /* for the monitor: a request came, or it is over */
     slot slots[LOOP_MAX_THREADS];
     atomic_uint n_active; /* that serve and are not stuck */
     atomic_uint n_wanted; /* of these */
-    unsigned n_starting, n_aside, n_called;
+    unsigned n_starting, n_aside;
     atomic_bool is_asleep; /* the monitor */
     atomic_bool is_ahead;
     unsigned busy, quiet;        /* looks in a row */
@@ -96,6 +97,7 @@ static bool map_slots(loop *l)
         if (mprotect(at, page, PROT_NONE) < 0)
             return false;
         l->slots[i] = (slot){.l = l, .stack = at + page, .request.mem = at + page + STACK_SIZE};
+        sem_init(&l->slots[i].call, 0, 0);
     }
     return true;
 }
@@ -109,7 +111,6 @@ loop *loop_new(void)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->news, &monotonic);
     pthread_condattr_destroy(&monotonic);
     l->n_processors = g_get_num_processors();
@@ -127,7 +128,6 @@ void loop_free(loop *l)
     if (l->memory != NULL)
         munmap(l->memory, LOOP_MAX_THREADS * l->slot_size);
     pthread_cond_destroy(&l->news);
-    pthread_cond_destroy(&l->work);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }
@@ -144,13 +144,24 @@ void loop_work_ahead(loop *l, bool begins)
 
 /* ── a thread ── */
 
+/* One that stands aside goes on; with the lock. */
+static void call(loop *l, slot *other)
+{
+    other->state = SLOT_SERVES;
+    l->n_aside--;
+    sem_post(&other->call);
+}
+
 static void end(loop *l, int error)
 {
     pthread_mutex_lock(&l->lock);
     if (l->error == 0)
         l->error = error;
     l->is_over = true;
-    pthread_cond_broadcast(&l->work);
+    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
+        if (l->slots[i].state == SLOT_ASIDE)
+            call(l, &l->slots[i]);
+    }
     pthread_cond_signal(&l->news);
     pthread_mutex_unlock(&l->lock);
 }
@@ -163,17 +174,17 @@ static void wake_monitor(loop *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Until it is called, or all is over; with the lock. */
+/* Until it is called; with the lock, which others have meanwhile. */
 static void stand_aside(loop *l, slot *own)
 {
+    if (l->is_over)
+        return;
     own->state = SLOT_ASIDE;
     l->n_aside++;
-    while (l->n_called == 0 && !l->is_over)
-        pthread_cond_wait(&l->work, &l->lock);
-    l->n_aside--;
-    if (l->n_called > 0)
-        l->n_called--;
-    own->state = SLOT_SERVES;
+    pthread_mutex_unlock(&l->lock);
+    while (sem_wait(&own->call) < 0)
+        ;
+    pthread_mutex_lock(&l->lock);
 }
 
 /* Whether it is to serve; with the lock, which it gives back. */
@@ -307,20 +318,22 @@ static bool make_spare(loop *l)
 /* Replaces those that were called; with the lock. */
 static void make_spares(loop *l)
 {
-    while (!l->is_over && l->n_aside + l->n_starting < l->n_called + SPARE_THREADS && make_spare(l))
+    while (!l->is_over && l->n_aside + l->n_starting < SPARE_THREADS && make_spare(l))
         ;
 }
 
 /* One of those aside serves; with the lock. False when there is none: it is tried again at the next
  * look. */
-static bool call_thread(loop *l)
+static bool call_one(loop *l)
 {
-    if (l->n_aside <= l->n_called)
-        return false;
-    l->n_called++;
-    pthread_cond_signal(&l->work);
-    atomic_fetch_add(&l->n_active, 1);
-    return true;
+    for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
+        if (l->slots[i].state == SLOT_ASIDE) {
+            call(l, &l->slots[i]);
+            atomic_fetch_add(&l->n_active, 1);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ── the monitor ── */
@@ -392,9 +405,7 @@ static void look(loop *l)
             atomic_fetch_sub(&l->n_wanted, 1);
         l->n_looks = l->n_waited = 0;
     }
-    if (l->n_called > 0)
-        pthread_cond_broadcast(&l->work); /* a signal may get lost in older glibc */
-    while (atomic_load(&l->n_active) < atomic_load(&l->n_wanted) && call_thread(l))
+    while (atomic_load(&l->n_active) < atomic_load(&l->n_wanted) && call_one(l))
         ;
     make_spares(l);
 }
@@ -416,7 +427,7 @@ static void sleep_till_news(loop *l)
 static void monitor(loop *l)
 {
     while (!l->is_over) {
-        if (l->quiet >= QUIET_LOOKS && l->n_called == 0 && atomic_load(&l->n_active) > 0)
+        if (l->quiet >= QUIET_LOOKS && atomic_load(&l->n_active) > 0)
             sleep_till_news(l);
         int64_t at = now(CLOCK_MONOTONIC) + LOOK_EVERY;
         struct timespec until = {at / 1000000000, at % 1000000000};
@@ -454,7 +465,7 @@ bool loop_start(loop *l, struct fuse_session *session, bool (*prepare)(void *use
     make_spare(l);
     while (l->n_starting > 0)
         pthread_cond_wait(&l->news, &l->lock);
-    bool starts = call_thread(l);
+    bool starts = call_one(l);
     pthread_mutex_unlock(&l->lock);
     if (!starts) {
         end(l, 0);
