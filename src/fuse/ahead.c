@@ -3,8 +3,12 @@
  * read is the copy to the kernel. What stands in the mapping is not made, so there is nothing to do
  * for it.
  *
- * One part of one file, made by the thread that will be asked for it: with several at work there is
- * no free time. It is used once, and soon, and if the source has not changed. */
+ * One range of one file, made by the thread that will be asked for it: with several at work there
+ * is no free time. Each byte is given once, and soon, and if the source has not changed.
+ *
+ * The kernel asks for so many pages at most. What a program reads into memory that does not begin
+ * with a page it asks for in two, a long part and the few bytes that are left: both are in the
+ * range then. */
 #include "fuse/ahead.h"
 
 #include "fuse/loop.h"
@@ -18,8 +22,12 @@ enum {
 
 struct ahead {
     atomic_bool is_taken; /* by the thread that looks at what follows */
-    uint64_t ino, end;    /* the last read, and where it ended, … */
-    size_t asked;         /* … from where this much is made; 0: nothing */
+    uint64_t ino, end;    /* the last read, where it ended, … */
+    size_t size;          /* … and how much it asked for */
+    uint64_t from;        /* what is made of that file begins here, … */
+    size_t left;          /* … is this long, 0: nothing is, … */
+    const uint8_t *at;    /* … stands here, … */
+    bool has_end;         /* … and ends with the file */
     int64_t made_at;
     uint8_t *buffer; /* of the server's, once there was something to make */
     reply made;
@@ -45,48 +53,76 @@ static void give(ahead *a)
     atomic_store_explicit(&a->is_taken, false, memory_order_release);
 }
 
+/* Whether all that is asked for is made, and still what the source says. */
+static bool has(const ahead *a, uint64_t ino, uint64_t offset, size_t size)
+{
+    return a->left > 0 && a->ino == ino && a->from == offset && (size <= a->left || a->has_end) &&
+           g_get_monotonic_time() - a->made_at <= MAX_AGE && reply_holds(&a->made);
+}
+
 bool ahead_answer(ahead *a, fuse_req_t req, uint64_t ino, uint64_t offset, size_t size)
 {
-    if (size < MIN_SIZE || !take(a))
+    if (!take(a))
         return false;
-    bool answers = a->asked == size && a->ino == ino && a->end == offset &&
-                   g_get_monotonic_time() - a->made_at <= MAX_AGE && reply_holds(&a->made);
-    if (answers)
-        reply_send(&a->made, req);
-    a->asked = 0;
+    bool answers = has(a, ino, offset, size);
+    if (answers) {
+        size_t n = MIN(size, a->left);
+        fuse_reply_buf(req, (const char *)a->at, n);
+        a->at += n;
+        a->from += n;
+        a->left -= n;
+    }
     give(a);
     return answers;
 }
 
-static bool make(ahead *a, server *s, server_thread *thread, size_t size)
+static void make(ahead *a, server *s, server_thread *thread, size_t size)
 {
     if (a->buffer == NULL)
         a->buffer = buffers_take(&s->buffers);
     if (a->buffer == NULL)
-        return false;
+        return;
     reply *r = &a->made;
     r->s = s;
     r->thread = thread;
     r->buffer = a->buffer;
     r->ino = a->ino;
-    r->offset = a->end;
+    r->offset = a->from = a->end;
     a->made_at = g_get_monotonic_time();
-    return reply_prepare(r, size) == 0 && r->filled > 0 && r->buffered == r->filled;
+    if (reply_prepare(r, size) != 0 || r->buffered < r->filled)
+        return;
+    a->at = a->buffer;
+    a->left = r->filled;
+    a->has_end = r->filled < size;
+}
+
+/* Takes note of a read; what is to be made after it, 0: nothing. */
+static size_t follow(ahead *a, uint64_t ino, uint64_t offset, size_t size)
+{
+    bool in_order = a->ino == ino && a->end == offset;
+    if (!in_order && size < MIN_SIZE)
+        return 0;
+    size_t before = a->size;
+    a->ino = ino;
+    a->end = offset + size;
+    a->size = size;
+    if (in_order && a->from == a->end && a->left > 0)
+        return 0;
+    a->left = 0;
+    if (!in_order || size < MIN_SIZE)
+        return 0;
+    return MIN(before < MIN_SIZE ? before + size : size, (size_t)SERVER_BUFFER);
 }
 
 void ahead_go_on(ahead *a, server *s, server_thread *thread, uint64_t ino, uint64_t offset,
                  size_t size)
 {
-    if (size < MIN_SIZE || !take(a))
+    if (!take(a))
         return;
-    bool in_order = a->ino == ino && a->end == offset;
-    a->ino = ino;
-    a->end = offset + size;
-    a->asked = 0;
-    if (in_order && loop_is_single(s->loop)) {
+    size_t n = follow(a, ino, offset, size);
+    if (n > 0 && loop_is_single(s->loop)) {
         loop_work_ahead(s->loop, true);
-        if (make(a, s, thread, size))
-            a->asked = size;
+        make(a, s, thread, n);
         loop_work_ahead(s->loop, false);
     }
     give(a);

@@ -9,7 +9,7 @@ typedef struct ahead ahead;
 ahead *ahead_new(void);
 void ahead_free(ahead *a);
 
-/* Answers a read if that very part is made, and still what the source says. */
+/* Answers a read if what it asks for is made, and still what the source says. */
 bool ahead_answer(ahead *a, fuse_req_t req, uint64_t ino, uint64_t offset, size_t size);
 
 /* After a read was answered: makes what follows it, if the reader goes through the file in order

@@ -1,8 +1,12 @@
 """What the server makes before a reader asks for it: right, and never older than the source."""
 
+import mmap
 import os
+import pathlib
 import random
 import shutil
+import tempfile
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +18,7 @@ from mounting import mount_gguf
 NAME = "blk.1.ffn_gate.weight"  # Q4_K: 512 rows of a block of 144 bytes
 F32 = f"tensors/f32/{NAME}"
 PART = 64 << 10
+MOST = 512 << 10  # that the kernel asks for at once
 BLOCK, BLOCK_OUT = 144, 1024
 
 
@@ -73,6 +78,83 @@ def test_in_order_and_at_random_mixed(mounted, sample):
         os.close(file)
 
 
+def read_whole(path, size, skip):
+    """The file in order, in reads of this size into memory that begins skip bytes into a page: of
+    more than MOST the kernel makes several."""
+    room = memoryview(mmap.mmap(-1, skip + size))[skip:]
+    file = os.open(path, os.O_RDONLY)
+    whole = bytearray()
+    while n := os.readv(file, [room]):
+        whole += room[:n]
+    os.close(file)
+    return whole
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    dice = np.random.default_rng(1)
+    return dice.standard_normal((5 << 20) // 2 - 1000, np.float32)  # 5 MiB of f16, and not quite
+
+
+def write_model(folder, numbers):
+    tensor = split_set.Tensor(b"t", [len(numbers)], 0, numbers.tobytes())
+    pairs = [split_set.pair(b"general.architecture", split_set.STRING, b"llama")]
+    return split_set.write([split_set.Shard(0, 1, 1, [tensor], pairs)], folder / "set")[0]
+
+
+@pytest.mark.parametrize("skip", [0, 16, 4000])
+@pytest.mark.parametrize("size", [MOST - 4096, MOST, 3 * MOST // 2, 2 * MOST, 2 * MOST + 30000,
+                                  3 * MOST, 8 << 20])
+def test_in_order_in_several_requests(mounted, own, numbers, size, skip):
+    mount = mounted(write_model(own, numbers), "-o", "cache=never")
+    assert read_whole(mount / "tensors/f16/t", size, skip) == numbers.astype(np.float16).tobytes()
+
+
+def test_parts_of_all_sizes_in_order(mounted, own, numbers):
+    """As asked for, less than what is made, and more."""
+    mount = mounted(write_model(own, numbers), "-o", "cache=never")
+    whole, dice, at = numbers.astype(np.float16).tobytes(), random.Random(2), 0
+    file = os.open(mount / "tensors/f16/t", os.O_RDONLY)
+    for i in range(2000):
+        size = dice.choice([16, 1000, 20000, 32 << 10, 100000, PART, PART, PART])
+        assert os.pread(file, size, at) == whole[at:at + size], (i, at, size)
+        at = at + size if at < len(whole) else 0
+        if dice.randrange(50) == 0:
+            at = dice.randrange(len(whole))
+    os.close(file)
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="needs files whose times do not change")
+@pytest.mark.parametrize("skip", [0, 16])
+def test_made_before_it_is_asked_for(mounted, skip):
+    """The source changes before the third part is asked for, and nothing tells: it is the old one,
+    but for what the kernel asks for apart."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        pathlib.Path(folder).chmod(0o755)
+        numbers = np.ones(1 << 20, np.float32)
+        path = write_model(pathlib.Path(folder), numbers)
+        source = np.memmap(path, np.float32, "r+", os.path.getsize(path) - numbers.nbytes)
+        source[:] = numbers  # the last that changes the file's times
+        mount = mounted(path, "-o", "cache=never")
+        file = os.open(mount / "tensors/f16/t", os.O_RDONLY)
+        room = memoryview(mmap.mmap(-1, skip + MOST))[skip:]
+
+        def is_old(before, seconds=0):
+            for at in (0, MOST):
+                assert os.preadv(file, [room], at) == MOST
+            os.stat(mount / "problems.txt")  # requests are served one after the other
+            source[:] = before + 1
+            time.sleep(seconds)
+            assert os.preadv(file, [room], 2 * MOST) == MOST
+            got = set(np.frombuffer(room[:MOST - skip], np.float16))
+            assert got in ({before}, {before + 1})
+            return got == {before}
+
+        assert any(map(is_old, range(1, 50)))  # on a busy machine what was made may be too old
+        assert not is_old(source[0], seconds=0.1)
+        os.close(file)
+
+
 def read_two_parts(mount):
     """Reads two parts in order, and comes back when the third is made: requests are served one
     after the other."""
@@ -83,13 +165,15 @@ def read_two_parts(mount):
     return file
 
 
-def test_not_given_of_another_file(mounted, sample):
+@pytest.mark.parametrize("first", [PART, 2 * PART])
+def test_not_given_of_another_file(mounted, sample, first):
     mount = mounted(sample, "-o", "cache=never")
     other = f"tensors/npy/{NAME}.npy"
     file = read_two_parts(mount)
+    whole = printed(other, sample)
     with open(mount / other, "rb", buffering=0) as another:
-        assert os.pread(another.fileno(), PART, 2 * PART) == printed(
-            other, sample)[2 * PART:3 * PART]
+        for at in range(first, 4 * PART, PART):
+            assert os.pread(another.fileno(), PART, at) == whole[at:at + PART]
     os.close(file)
 
 
