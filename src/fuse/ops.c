@@ -64,6 +64,7 @@ static struct stat stat_of(const server *s, uint64_t ino, const tree_stat *st)
     const source_set *sources = s->sources;
     const struct stat *source = &sources->files[st->shard < sources->n ? st->shard : 0].st;
     const server_options *options = &s->options;
+    bool is_direct = options->cache == CACHE_NEVER;
     return (struct stat){
         .st_ino = ino,
         .st_mode = mode_of(options, st, source->st_mode),
@@ -72,7 +73,7 @@ static struct stat stat_of(const server *s, uint64_t ino, const tree_stat *st)
         .st_gid = options->has_gid ? options->gid : source->st_gid,
         .st_size = (off_t)st->size,
         .st_blocks = (blkcnt_t)((st->size + 511) / 512),
-        .st_blksize = SERVER_BUFFER,
+        .st_blksize = is_direct ? TUNING_MAX_DIRECT_READ : TUNING_MAX_READ,
         .st_atim = source->st_mtim,
         .st_mtim = source->st_mtim,
         .st_ctim = source->st_mtim,

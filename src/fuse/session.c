@@ -45,7 +45,8 @@ server_thread *server_thread_get(server *s)
 
 void server_init(void *userdata, struct fuse_conn_info *conn)
 {
-    tuning_connection(conn);
+    server *s = userdata;
+    tuning_connection(conn, s->options.cache == CACHE_NEVER);
 }
 
 server *server_new(int channel, const server_options *options)

@@ -1,7 +1,6 @@
 /* What is asked of the kernel. */
 #include "fuse/tuning.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,8 +25,9 @@ static void want(struct fuse_conn_info *conn, uint64_t capability, bool wanted)
 #endif
 }
 
-void tuning_connection(struct fuse_conn_info *conn)
+void tuning_connection(struct fuse_conn_info *conn, bool is_direct)
 {
+    unsigned max_read = is_direct ? TUNING_MAX_DIRECT_READ : TUNING_MAX_READ;
     /* Sizes and times never change, so the kernel need not look for changes; volatile files, and
      * all files of a source that changed, drop their pages when they are opened. */
     want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
@@ -40,7 +40,7 @@ void tuning_connection(struct fuse_conn_info *conn)
 #ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP
     want(conn, FUSE_CAP_DIRECT_IO_ALLOW_MMAP, true); /* shared mappings of files never cached */
 #endif
-    if (conn->max_write > TUNING_MAX_READ) /* which limits reads as well */
-        conn->max_write = TUNING_MAX_READ;
+    if (conn->max_write > max_read) /* which limits reads as well */
+        conn->max_write = max_read;
     conn->max_background = MAX_BACKGROUND;
 }

@@ -76,7 +76,8 @@ static struct fuse_entry_param entry_of(const nullfs *fs, fuse_ino_t ino)
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
-    tuning_connection(conn);
+    const nullfs *fs = userdata;
+    tuning_connection(conn, fs->is_direct);
 }
 
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)

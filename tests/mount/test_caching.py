@@ -33,6 +33,7 @@ def test_cache(mounted, sample, shown, word, is_kept):
     fresh = mounted(sample, "-o", f"cache={word}")
     assert kept(fresh / F32) == is_kept
     assert (fresh / F32).read_bytes() == (shown / F32).read_bytes()
+    assert os.stat(fresh / F32).st_blksize == (1 << 20 if is_kept else 512 << 10)
 
 
 def test_maps_without_cache(mounted, sample, shown):
