@@ -1,7 +1,7 @@
 /* A reader that goes through a file has a part in hand while the next one could be made: the time
  * in which it takes its pages, and in which the kernel wakes it, is free for that. Then most of a
- * read is the copy to the kernel. What stands in the mapping is not made, so there is nothing to do
- * for it.
+ * read is the copy to the kernel. What stands in the mapping is not made, but only brought to the
+ * processor's caches; where the kernel itself reads ahead there is no time for that.
  *
  * One range of one file, made by the thread that will be asked for it: with several at work there
  * is no free time. Each byte is given once, and soon, and if the source has not changed.
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 enum {
+    CACHE_LINE = 64,
     MIN_SIZE = 32 << 10, /* of a read, to be worth it */
     MAX_AGE = 100000,    /* µs: a source may be written through a mapping, and nobody told */
 };
@@ -76,6 +77,13 @@ bool ahead_answer(ahead *a, fuse_req_t req, uint64_t ino, uint64_t offset, size_
     return answers;
 }
 
+/* Touches nothing: what is not in memory stays where it is. */
+static void fetch(const struct iovec *segment)
+{
+    for (size_t i = 0; i < segment->iov_len; i += CACHE_LINE)
+        __builtin_prefetch((const uint8_t *)segment->iov_base + i);
+}
+
 static void make(ahead *a, server *s, server_thread *thread, size_t size)
 {
     if (a->buffer == NULL)
@@ -89,8 +97,13 @@ static void make(ahead *a, server *s, server_thread *thread, size_t size)
     r->ino = a->ino;
     r->offset = a->from = a->end;
     a->made_at = g_get_monotonic_time();
-    if (reply_prepare(r, size) != 0 || r->buffered < r->filled)
+    if (reply_prepare(r, size) != 0)
         return;
+    if (r->buffered < r->filled) {
+        for (int i = 0; i < r->n_segments && s->options.cache == CACHE_NEVER; i++)
+            fetch(&r->segments[i]);
+        return;
+    }
     a->at = a->buffer;
     a->left = r->filled;
     a->has_end = r->filled < size;
