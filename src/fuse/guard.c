@@ -8,6 +8,8 @@
  * Knows nothing of what is read, nor from where. */
 #include "fuse/guard.h"
 
+#include "fuse/sanitized.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,16 +19,7 @@
 
 /* Saving the signal mask costs twenty times the rest of the gate, and with SA_NODEFER there is
  * nothing to restore. ThreadSanitizer blocks signals around handlers on its own, and needs it. */
-#if defined(__SANITIZE_THREAD__)
-#define GUARD_SAVE_MASK 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define GUARD_SAVE_MASK 1
-#endif
-#endif
-#ifndef GUARD_SAVE_MASK
-#define GUARD_SAVE_MASK 0
-#endif
+enum { SAVES_MASK = UNDER_TSAN };
 
 enum { MAX_MAPPINGS = 65536 }; /* split.count is 16 bits wide */
 
@@ -89,7 +82,7 @@ int guard_add(const void *data, size_t size)
 __attribute__((noinline)) int guard_run(int (*fn)(void *arg), void *arg)
 {
     sigjmp_buf here;
-    if (sigsetjmp(here, GUARD_SAVE_MASK) != 0)
+    if (sigsetjmp(here, SAVES_MASK) != 0)
         return EIO;
     landing = &here;
     atomic_signal_fence(memory_order_seq_cst);

@@ -13,6 +13,7 @@
  * for when none can be made. */
 #include "fuse/loop.h"
 
+#include "fuse/sanitized.h"
 #include "fuse/tuning.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@
 
 enum {
     SPARE_THREADS = 4, /* that stand aside */
-    STACK_SIZE = 256 << 10,
+    STACK_SIZE = UNDER_TSAN ? 2 << 20 : 256 << 10,
     REQUEST_SIZE = TUNING_MAX_READ + 65536, /* more than libfuse asks the kernel for */
     LOOK_EVERY = 1000000,                   /* ns */
     STUCK_LOOKS = 10,                       /* in the same request */
