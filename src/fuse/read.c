@@ -18,7 +18,7 @@ static void answer(server *s, server_thread *thread, fuse_req_t req, uint64_t in
     int error = 0;
     if (size > SERVER_BUFFER)
         error = EINVAL; /* not what was agreed on */
-    else if (thread == NULL || r.buffer == NULL)
+    else if (r.buffer == NULL)
         error = ENOMEM;
     else
         error = is_whole ? reply_fill(&r, size) : reply_fill_some(&r, size);
@@ -39,7 +39,7 @@ void server_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
     bool is_whole = fi->fh != OPENED_DIRECT;
     if (!(is_whole && ahead_answer(s->ahead, req, ino, (uint64_t)offset, size)))
         answer(s, thread, req, ino, size, (uint64_t)offset, is_whole);
-    if (is_whole && thread != NULL)
+    if (is_whole)
         ahead_go_on(s->ahead, s, thread, ino, (uint64_t)offset, size);
 }
 
