@@ -57,7 +57,9 @@ static void set_unknown(GError **error, const char *name)
         g_string_append_printf(all, "%s, ", slash ? slash + 1 : views[i]->path);
     }
     g_set_error(error, g_quark_from_static_string("tree"), 0,
-                "there is no view called '%s'; the views are %slayers", name, all->str);
+                "there is no view called '%s'; the views are %slayers "
+                "(tensors and export: all of theirs)",
+                name, all->str);
 }
 
 bool tree_views_select(const char *list, bool *shown, bool *layers, GError **error)

@@ -12,7 +12,7 @@ static const char readme[] =
     "metadata/KEY         the value of a key as text, an array one element a line\n"
     "                     (line breaks and backslashes in it as \\n and \\\\)\n"
     "metadata.raw/KEY     the bytes of the value: numbers packed in the machine's\n"
-    "                     byte order, strings each followed by NUL\n"
+    "                     byte order, strings of an array each followed by NUL\n"
     "metadata.json        all keys and values\n"
     "tensors.tsv, .json   all tensors: a table with a header line; for programs\n"
     "tensors/raw/NAME     a tensor's bytes as stored\n"

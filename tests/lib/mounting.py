@@ -159,7 +159,10 @@ class Mount:
     def unmount(self, *command):
         """Unmounts, and waits until both processes have ended."""
         command = command or (["umount"] if IS_ROOT else ["fusermount3", "-u"])
+        end = time.monotonic() + 5
         done = run(*command, self.point)
+        while "busy" in done.stderr and time.monotonic() < end:  # somebody looks at all mounts
+            done = run(*command, self.point)
         assert done.returncode == 0, done.stderr
         self.wait_until_gone()
 
