@@ -77,7 +77,7 @@ def shown(lasting, sample):
 def watchdog(request, folder):
     """Past the limit, every mount is killed: whoever waits for one wakes up with an error."""
     mark = request.node.get_closest_marker("limit")
-    limit = mark.args[0] if mark else LIMIT
+    limit = (mark.args[0] if mark else LIMIT) * mounting.PATIENCE
     late = threading.Event()
 
     def bark():

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from mounting import BUILD, clear, wait_for_mount
+from mounting import BUILD, PATIENCE, clear, wait_for_mount
 
 
 class Faulty:
@@ -38,11 +38,11 @@ class Reader:
 
     def is_waiting(self):
         try:
-            self.process.wait(0.3)
+            self.process.wait(0.3 * PATIENCE)
         except subprocess.TimeoutExpired:
             return True
         return False
 
     def finish(self):
-        out, _ = self.process.communicate(timeout=30)
+        out, _ = self.process.communicate(timeout=30 * PATIENCE)
         return out if self.process.returncode == 0 else None

@@ -18,12 +18,14 @@ DATA = pathlib.Path(__file__).parents[1] / "data"
 WRAPPER = shlex.split(os.environ.get("PN_WRAPPER", ""))
 COMMAND = [*WRAPPER, str(PROGRAM), *shlex.split(os.environ.get("PN_ARGUMENTS", ""))]
 IS_ROOT = os.getuid() == 0
+# How many times as long as usual all may take: for tools that make the program slow.
+PATIENCE = float(os.environ.get("PN_PATIENCE", 1))
 
 
 def run(*command, timeout=60, **options):
     """A command to its end: its exit status, stdout and stderr as text."""
     options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, **options}
-    return subprocess.run([str(word) for word in command], timeout=timeout, **options)
+    return subprocess.run([str(word) for word in command], timeout=timeout * PATIENCE, **options)
 
 
 def mount_gguf(*arguments, **options):
@@ -55,7 +57,7 @@ def is_mounted(point):
 def wait_for_mount(point, wanted, process=None, seconds=20):
     """Waits until something is (wanted) or nothing is mounted at point; not past the end of the
     process that is to mount it."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     handle = os.pidfd_open(process) if process else -1
     with open("/proc/self/mountinfo", errors="surrogateescape") as table:
         poller = select.poll()
@@ -169,7 +171,7 @@ class Mount:
     def wait_until_gone(self):
         wait_for_mount(self.point, False)
         if self.foreground:
-            self.foreground.wait(20)
+            self.foreground.wait(20 * PATIENCE)
         wait_for_end(self.worker)
         wait_for_end(self.supervisor)
 
@@ -184,7 +186,7 @@ class Mount:
             clear(self.point)
             if self.foreground:
                 self.foreground.kill()
-                self.foreground.wait(20)
+                self.foreground.wait(20 * PATIENCE)
 
 
 def _raise(error):
