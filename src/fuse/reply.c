@@ -19,6 +19,7 @@
 
 enum {
     MIN_DIRECT = 4096, /* shorter pieces are copied: one segment less for the kernel to walk */
+    PAGE = 4096,       /* or a part of one */
     MAX_TRIES = 4,     /* to read a source that is being written */
 };
 
@@ -30,6 +31,15 @@ typedef struct {
     view_piece piece;
 } step;
 
+/* Brings it into memory. A page that has to be waited for in the middle of a reply would keep the
+ * kernel from unmounting, and one that cannot be had would spoil the reply. */
+static void touch(const volatile uint8_t *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i += PAGE)
+        (void)bytes[i];
+    (void)bytes[len - 1];
+}
+
 static int step_run(void *arg)
 {
     step *st = arg;
@@ -38,11 +48,15 @@ static int step_run(void *arg)
     int error = tree_read(r->s->tree, r->ino, r->offset + r->filled, room, st->len,
                           &r->thread->scratch, &st->piece);
     view_piece *piece = &st->piece;
-    if (error == 0 && piece->direct != NULL && (st->copy || piece->len < MIN_DIRECT)) {
+    if (error != 0 || piece->direct == NULL)
+        return error;
+    if (st->copy || piece->len < MIN_DIRECT) {
         memcpy(room, piece->direct, piece->len);
         piece->direct = NULL;
+    } else if (r->is_due) {
+        touch(piece->direct, piece->len);
     }
-    return error;
+    return 0;
 }
 
 static claim_state state_of(const reply *r, const claim *c)
@@ -145,6 +159,7 @@ static int fill_settled(reply *r, size_t len)
 int reply_fill(reply *r, size_t len)
 {
     r->copies = false;
+    r->is_due = true;
     if (!atomic_load(&r->s->is_changed)) {
         int error = fill(r, len);
         claim_state state = claims_state(r);
@@ -189,6 +204,7 @@ int reply_fill_some(reply *r, size_t len)
 int reply_prepare(reply *r, size_t len)
 {
     r->copies = false;
+    r->is_due = false;
     return fill(r, len);
 }
 

@@ -28,6 +28,7 @@ typedef struct {
     size_t filled;   /* bytes of the reply so far, … */
     size_t buffered; /* … of which this many are in the buffer */
     bool copies;     /* all of it goes through the buffer */
+    bool is_due;     /* it is sent now: what goes to the kernel from the mapping is in memory */
     struct iovec segments[REPLY_SEGMENTS];
     int n_segments;
     claim claims[REPLY_CLAIMS];

@@ -26,7 +26,7 @@ class Started:
         self.pids = mounting.processes_of(point)
         self.cpu = usage.ru_utime + usage.ru_stime + sum(map(cpu_seconds, self.pids))
         self.point = pathlib.Path(point)
-        parents = {pid: mounting._status(pid, "PPid") for pid in self.pids}
+        parents = {pid: mounting.status(pid, "PPid") for pid in self.pids}
         self.worker = next(pid for pid, parent in parents.items() if int(parent) in self.pids)
 
     def close(self):
@@ -41,7 +41,7 @@ def cpu_seconds(pid):
 
 def anonymous(pid):
     """Bytes of anonymous memory."""
-    return int(re.match(r"\d+", mounting._status(pid, "RssAnon"))[0]) * 1024
+    return int(re.match(r"\d+", mounting.status(pid, "RssAnon"))[0]) * 1024
 
 
 def make(models, name, *options):

@@ -88,7 +88,7 @@ def wait_for_end(pid, seconds=20):
         os.close(handle)
 
 
-def _status(pid, field):
+def status(pid, field):
     with open(f"/proc/{pid}/status") as status:
         return re.search(rf"^{field}:\s*(.*)$", status.read(), re.MULTILINE)[1]
 
@@ -105,7 +105,7 @@ def processes_of(word):
             continue
         try:
             words = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
-            running = _status(entry, "State")[0] not in "ZX"
+            running = status(entry, "State")[0] not in "ZX"
         except (FileNotFoundError, ProcessLookupError):
             continue
         if running and _is_program(words) and os.fsencode(word) in words:
@@ -115,7 +115,7 @@ def processes_of(word):
 
 def supervisor_of(pids):
     """Of the two processes of a mount the one that is not the other's child."""
-    return next(pid for pid in pids if int(_status(pid, "PPid")) not in pids)
+    return next(pid for pid in pids if int(status(pid, "PPid")) not in pids)
 
 
 class Mount:
@@ -139,7 +139,7 @@ class Mount:
             assert started.returncode == 0, started.stderr
             self.message = started.stderr
         pids = processes_of(str(point))
-        children = {pid for pid in pids if int(_status(pid, "PPid")) in pids}
+        children = {pid for pid in pids if int(status(pid, "PPid")) in pids}
         assert len(pids) == 2 and len(children) == 1, f"supervisor and worker expected, not {pids}"
         self.worker = children.pop()
         self.supervisor = next(pid for pid in pids if pid != self.worker)

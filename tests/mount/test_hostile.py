@@ -12,6 +12,7 @@ import time
 import pytest
 
 import gguf_file
+import mounting
 from faulty import Faulty, Reader
 from mounting import IS_ROOT, is_mounted, mount_gguf, run, wait_for_mount
 
@@ -230,15 +231,17 @@ def test_a_source_that_fails_and_then_hangs(failing, faulty, good, offset, n_fai
     others = [Reader(failing / OTHER), Reader(failing / "metadata.json")]
     assert [other.finish() for other in others] == [good(OTHER), good("metadata.json")]
     assert run("cat", f"/proc/{failing.worker}/cmdline", timeout=20).returncode == 0  # as ps does
+    assert mounting.status(failing.worker, "THP_enabled") == "0"  # else the kernel changes it
     faulty.tell("heal")
     for reader in readers:
         reader.finish()
     assert (failing / F32).read_bytes() == good(F32)
 
 
+@pytest.mark.parametrize("path", [F32, RAW])
 @pytest.mark.parametrize("how", ["lazily", "SIGTERM"])
-def test_unmounting_while_the_source_hangs(hanging, faulty, good, how):
-    reader = Reader(hanging / F32)
+def test_unmounting_while_the_source_hangs(hanging, faulty, good, how, path):
+    reader = Reader(hanging / path)
     assert reader.is_waiting()
     if how == "SIGTERM":
         os.kill(hanging.supervisor, signal.SIGTERM)
@@ -248,7 +251,26 @@ def test_unmounting_while_the_source_hangs(hanging, faulty, good, how):
     wait_for_mount(hanging.point, False)
     assert reader.is_waiting()
     faulty.tell("heal")
-    assert reader.finish() == good(F32)
+    assert reader.finish() == good(path)
+    hanging.wait_until_gone()
+
+
+@pytest.mark.parametrize("path", [F32, RAW])
+@pytest.mark.parametrize("how", ["umount", "lazily", "SIGTERM"])
+def test_unmounting_when_a_reader_that_hung_was_killed(hanging, faulty, how, path):
+    """The request is still with us, but does not keep the kernel."""
+    reader = Reader(hanging / path)
+    assert reader.is_waiting()
+    reader.process.kill()
+    reader.process.communicate(timeout=20)
+    if how == "SIGTERM":
+        os.kill(hanging.supervisor, signal.SIGTERM)
+    else:
+        command = ["umount"] if IS_ROOT else ["fusermount3", "-u"]
+        lazy = [] if how == "umount" else ["-l"] if IS_ROOT else ["-z"]
+        assert run(*command, *lazy, hanging.point, timeout=20).returncode == 0
+    wait_for_mount(hanging.point, False)
+    faulty.tell("heal")
     hanging.wait_until_gone()
 
 

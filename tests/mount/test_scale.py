@@ -8,7 +8,7 @@ import resource
 
 import pytest
 
-from mounting import SAMPLE_MAKER, _status, mount_gguf, run
+from mounting import SAMPLE_MAKER, mount_gguf, run, status
 
 F32 = "tensors/f32/blk.0.attn_q.weight"
 
@@ -28,7 +28,7 @@ def make(path, *options):
 
 def anonymous(mount):
     """Bytes of anonymous memory of the worker."""
-    return int(re.match(r"\d+", _status(mount.worker, "RssAnon"))[0]) * 1024
+    return int(re.match(r"\d+", status(mount.worker, "RssAnon"))[0]) * 1024
 
 
 def test_4_tib(mounted, own):
