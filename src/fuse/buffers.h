@@ -12,7 +12,7 @@
 enum { BUFFERS_MAX = 64 };
 
 typedef struct {
-    uint8_t *memory; /* BUFFERS_MAX of them, in huge pages where the system has these */
+    uint8_t *memory; /* BUFFERS_MAX of them, the first in a huge page where the system has these */
     size_t size;     /* of one */
     _Atomic(uint64_t) taken;
 } buffers;

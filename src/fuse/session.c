@@ -66,12 +66,14 @@ server *server_new(int channel, const server_options *options)
     s->ahead = ahead_new();
     s->threads = threads_new();
     if (s->session == NULL || s->loop == NULL || s->ahead == NULL || s->threads == NULL ||
+        buffers_init(&s->buffers, SERVER_BUFFER) != 0 ||
         pthread_key_create(&s->thread, NULL) != 0 || fuse_session_mount(s->session, path) != 0) {
         if (s->session != NULL)
             fuse_session_destroy(s->session);
         loop_free(s->loop);
         ahead_free(s->ahead);
         threads_free(s->threads);
+        buffers_clear(&s->buffers);
         free(s);
         return NULL;
     }
@@ -116,7 +118,7 @@ int server_run(server *s, tree *t, view_model *model, const source_set *sources)
     s->model = model;
     s->sources = sources;
     s->has_told = calloc(sources->n, sizeof *s->has_told);
-    if (s->has_told == NULL || buffers_init(&s->buffers, SERVER_BUFFER) != 0)
+    if (s->has_told == NULL)
         return ENOMEM;
     int error = shake_hands(s);
     if (error == 0 && !loop_start(s->loop, s->session, thread_prepare, s))

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -32,7 +33,7 @@
 
 enum {
     MAX_LOGGED_PROBLEMS = 20,
-    HEAP_ROOM = 1 << 20,
+    HEAP_ROOM = 16 << 20, /* of address space: enough for what is kept of 5 GB of text */
 };
 
 /* One source file. */
@@ -294,8 +295,15 @@ static int print(worker *w)
     return 0;
 }
 
-/* From here on the heap neither grows nor shrinks for what a request takes: that would change the
- * memory map, which a source that hangs may hold (fuse/loop.c). */
+/* The kernel joins no pages to huge ones behind our back: that would change the memory map, which a
+ * source that hangs may hold (fuse/loop.c). */
+static void settle_pages(void)
+{
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0,
+          0); /* since Linux 3.15; without it there is only that risk */
+}
+
+/* From here on the heap neither grows nor shrinks for what a request takes, for the same reason. */
 static void settle_heap(void)
 {
 #ifdef __GLIBC__
@@ -375,6 +383,7 @@ G_NORETURN void worker_main(const worker_plan *plan)
         w.server = server_new(w.channel, &serving);
         if (w.server == NULL)
             refuse(&w, MOUNT_SYSTEM, "%s: there is not enough memory to serve it", o->file);
+        settle_pages();
     }
     lock_down(&w, prints);
     parse(&w, &named);
