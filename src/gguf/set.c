@@ -208,10 +208,14 @@ static bool open_shard(set *s, unsigned no, GError **error)
         return false;
     }
     if (!s->options->open_shard(s->options->user, no, count, &source, &why)) {
-        g_set_error(error, PN_GGUF_ERROR, PN_GGUF_ERROR_SHARD,
-                    "%s: shard %u of %u cannot be had: %s; put all shards into one directory, or "
-                    "use the option partial",
-                    s->named, no + 1, count, why != NULL ? why->message : "unknown error");
+        const char *reason = why != NULL ? why->message : "unknown error";
+        if (s->options->partial)
+            g_set_error_literal(error, PN_GGUF_ERROR, PN_GGUF_ERROR_SHARD, reason);
+        else
+            g_set_error(error, PN_GGUF_ERROR, PN_GGUF_ERROR_SHARD,
+                        "%s: shard %u of %u cannot be had: %s; put all shards into one directory, "
+                        "or use the option partial",
+                        s->named, no + 1, count, reason);
         return false;
     }
     s->file->tables->sources[no] = pn_source_copy(&source);

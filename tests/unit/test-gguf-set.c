@@ -277,7 +277,7 @@ static const struct {
 } bad[] = {
     {missing, 0, PN_GGUF_ERROR_SHARD,
      "m-00001-of-00003.gguf: shard 2 of 3 cannot be had: m-00002-of-00003.gguf: No such file", 2,
-     "shard 2 of 3 is left out: m-00001-of-00003.gguf: shard 2 of 3 cannot be had"},
+     "shard 2 of 3 is left out: m-00002-of-00003.gguf: No such file"},
     {missing_first, 2, PN_GGUF_ERROR_SHARD, "shard 1 of 3 cannot be had", 2,
      "shard 1 of 3 is left out"},
     {truncated, 0, PN_GGUF_ERROR_TRUNCATED, "m-00002-of-00003.gguf: the file ends inside tensor 1",
