@@ -296,11 +296,11 @@ static int print(worker *w)
 }
 
 /* The kernel joins no pages to huge ones behind our back: that would change the memory map, which a
- * source that hangs may hold (fuse/loop.c). */
+ * source that hangs may hold (fuse/loop.c). Linux has this since 3.15; where it fails, that risk is
+ * all there is. */
 static void settle_pages(void)
 {
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0,
-          0); /* since Linux 3.15; without it there is only that risk */
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 }
 
 /* From here on the heap neither grows nor shrinks for what a request takes, for the same reason. */
