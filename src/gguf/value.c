@@ -52,6 +52,18 @@ static bool skip_string(pn_parser *p, uint64_t *len)
     return pn_read_skip(&p->in, *len) || pn_refuse_count(p, *len, 1, "bytes of a string");
 }
 
+/* Steps over strings as long as they fit, its place in a register: a vocabulary has half a million.
+ * Returns how many. */
+static uint64_t skip_strings(pn_reader *in, uint64_t n)
+{
+    pn_reader at = *in;
+    uint64_t i = 0;
+
+    for (uint64_t len; i < n && pn_read_size(&at, &len) && pn_read_skip(&at, len); i++)
+        in->at = at.at;
+    return i;
+}
+
 static bool skip_packed(pn_parser *p, uint32_t type, uint64_t n, uint8_t *odd_bool)
 {
     const uint8_t *start = p->in.data + p->in.at;
@@ -94,15 +106,12 @@ static bool skip_elements(pn_parser *p, uint32_t type, uint64_t n, unsigned dept
         return pn_refuse_thing(p, PN_GGUF_ERROR_INVALID,
                                "nests arrays more than %d deep; the file is damaged",
                                PN_GGUF_MAX_NESTING);
-    for (uint64_t i = 0; i < n; i++) {
-        if (type == PN_GGUF_STRING) {
-            if (!skip_string(p, &count))
-                return false;
-        } else if (!array_head(p, &elem, &count) ||
-                   !skip_elements(p, elem, count, depth + 1, odd_bool)) {
+    if (type == PN_GGUF_STRING)
+        return skip_strings(&p->in, n) == n || skip_string(p, &count);
+    for (uint64_t i = 0; i < n; i++)
+        if (!array_head(p, &elem, &count) ||
+            !skip_elements(p, elem, count, depth + 1, odd_bool))
             return false;
-        }
-    }
     return true;
 }
 

@@ -273,13 +273,16 @@ static bool write_pidfile(supervisor *s)
     return true;
 }
 
-static void notify_ready(const supervisor *s)
+static void notify_ready(supervisor *s)
 {
     g_autofree char *status = g_strdup_printf("%s is mounted on %s", s->options->file, s->point);
     g_autoptr(GString) lines = g_string_new(NULL);
     g_string_printf(lines, "READY=1\nMAINPID=%d\nSTATUS=", (int)getpid());
     log_escape(lines, status, strlen(status)); /* a name may have lines of its own */
-    notify_send(lines->str);
+    if (!notify_send(lines->str))
+        log_say(&s->log, LOG_LEVEL_WARNING,
+                "%s: the service manager is not told, because libsystemd cannot be loaded",
+                s->point);
 }
 
 static void become_ready(supervisor *s)

@@ -3,6 +3,7 @@ idle, and a mount point that nobody named."""
 
 import contextlib
 import os
+import pathlib
 import re
 import shlex
 import signal
@@ -103,6 +104,25 @@ def test_nothing_is_notified_of_a_failure(manager, own, point):
 def test_no_manager(mounted, sample, monkeypatch, name):
     monkeypatch.setenv("NOTIFY_SOCKET", name)
     mounted(sample).unmount()
+
+
+def test_libsystemd_is_loaded_only_to_tell(mounted, sample, monkeypatch):
+    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
+    mount = mounted(sample)
+    for pid in (mount.supervisor, mount.worker):
+        assert "libsystemd" not in pathlib.Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_libsystemd_is_missing(mounted, sample, own, monkeypatch):
+    (own / "libsystemd.so.0").write_text("no library\n")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(own))
+    monkeypatch.setenv("NOTIFY_SOCKET", f"{own}/notify")
+    point = own / "point"
+    point.mkdir()
+    result = mount_gguf(sample, point)
+    assert result.returncode == 0 and f"{point}: the service manager is not told" in result.stderr
+    assert (point / NAME).read_text() == "Sample Llama\n"
+    unmount(point)
 
 
 # ── The pidfile ──
