@@ -29,6 +29,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102 /* Linux 6.13; like PROT_NONE, and the mapping stays in one piece */
+#endif
+
 enum {
     SPARE_THREADS = 4, /* that stand aside */
     STACK_SIZE = UNDER_TSAN ? 2 << 20 : 256 << 10,
@@ -95,7 +99,7 @@ static bool map_slots(loop *l)
     l->memory = memory;
     for (unsigned i = 0; i < LOOP_MAX_THREADS; i++) {
         uint8_t *at = memory + i * l->slot_size;
-        if (mprotect(at, page, PROT_NONE) < 0)
+        if (madvise(at, page, MADV_GUARD_INSTALL) < 0 && mprotect(at, page, PROT_NONE) < 0)
             return false;
         l->slots[i] = (slot){.l = l, .stack = at + page, .request.mem = at + page + STACK_SIZE};
         sem_init(&l->slots[i].call, 0, 0);
@@ -479,6 +483,7 @@ int loop_run(loop *l)
 {
     pthread_mutex_lock(&l->lock);
     make_spares(l);
+    l->quiet = QUIET_LOOKS;
     monitor(l);
     pthread_mutex_unlock(&l->lock);
     join_threads(l);
