@@ -83,7 +83,7 @@ def wait_for_end(pid, seconds=20):
     try:
         poller = select.poll()
         poller.register(handle, select.POLLIN)
-        assert poller.poll(seconds * 1000), f"process {pid} does not end"
+        assert poller.poll(seconds * 1000 * PATIENCE), f"process {pid} does not end"
     finally:
         os.close(handle)
 
