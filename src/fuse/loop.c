@@ -30,7 +30,8 @@
 #include <unistd.h>
 
 #ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102 /* Linux 6.13; like PROT_NONE, and the mapping stays in one piece */
+#define MADV_GUARD_INSTALL 102 /* Linux 6.13; like PROT_NONE, and the mapping stays in one piece   \
+                                */
 #endif
 
 enum {

@@ -109,8 +109,7 @@ static bool skip_elements(pn_parser *p, uint32_t type, uint64_t n, unsigned dept
     if (type == PN_GGUF_STRING)
         return skip_strings(&p->in, n) == n || skip_string(p, &count);
     for (uint64_t i = 0; i < n; i++)
-        if (!array_head(p, &elem, &count) ||
-            !skip_elements(p, elem, count, depth + 1, odd_bool))
+        if (!array_head(p, &elem, &count) || !skip_elements(p, elem, count, depth + 1, odd_bool))
             return false;
     return true;
 }
