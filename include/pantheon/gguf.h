@@ -156,6 +156,12 @@ bool pn_gguf_find_tensor(const pn_gguf_file *file, const char *name, size_t name
 /* The path a shard was opened by (as in pn_gguf_source.name). */
 const char *pn_gguf_shard_name(const pn_gguf_file *file, unsigned shard);
 
+/* Whether the header of a shard that is present still says what it said when it was parsed, as far
+ * as its file, of `size` bytes now, goes: the same keys and tensors of the same types and shapes in
+ * the same places. If not, somebody wrote another model into the file, and what the tables tell of
+ * it is no longer so; values may be new. O(keys and tensors), allocates nothing. */
+bool pn_gguf_shard_holds(const pn_gguf_file *file, unsigned shard, uint64_t size);
+
 /* Appends problem i < n_problems to out as one sentence, no newline, control bytes escaped. */
 void pn_gguf_problem_text(const pn_gguf_file *file, uint64_t i, GString *out);
 

@@ -33,8 +33,9 @@ struct server {
     const source_set *sources;
     struct loop *loop;
     struct ahead *ahead;
-    atomic_bool *has_told;  /* one a shard: its change has been logged */
-    atomic_bool is_changed; /* a source is not what it was, and may change while it is read */
+    atomic_bool *has_told;      /* one a shard: its change has been logged */
+    _Atomic uint64_t *verdicts; /* one a shard: whether it is the same model, see reply.c */
+    atomic_bool is_changed;     /* a source is not what it was, and may change while it is read */
 };
 
 /* The calling thread's. */

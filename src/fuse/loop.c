@@ -29,9 +29,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Linux 6.13: as PROT_NONE, and the mapping stays in one piece. */
 #ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102 /* Linux 6.13; like PROT_NONE, and the mapping stays in one piece   \
-                                */
+#define MADV_GUARD_INSTALL 102
 #endif
 
 enum {

@@ -89,8 +89,8 @@ static void tell_change(server *s, unsigned shard, source_change change)
         change == SOURCE_GONE
             ? "it was deleted or replaced since it was mounted; what is shown is the "
               "old file: mount again to see the new one"
-            : "it was changed since it was mounted; what is shown may be wrong: "
-              "mount again to see it as it is";
+            : "it was changed since it was mounted; if it is another model by now, nothing of it "
+              "can be read: mount again to see it as it is";
     const char *name = pn_gguf_shard_name(view_model_gguf(s->model), shard);
     g_autoptr(GString) sentence = g_string_new(NULL);
     pn_escape_brief(sentence, name, strlen(name));

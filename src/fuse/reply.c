@@ -9,7 +9,7 @@
  * A source that is cut inside a page gives zeros up to the page's end. So before the reply, the
  * size of the source is compared with what each piece depends on. One that was changed may be cut
  * and made whole again while it is read: then the reply is a copy, and was made between two looks
- * at the sources that saw the same. */
+ * at the sources that saw the same. One that holds another model by now gives nothing. */
 #include "fuse/reply.h"
 
 #include "fuse/guard.h"
@@ -78,11 +78,48 @@ static claim_state claims_state(const reply *r)
     return worst;
 }
 
+typedef struct {
+    const server *s;
+    unsigned shard;
+    bool holds;
+} header_check;
+
+static int header_check_run(void *arg)
+{
+    header_check *check = arg;
+    const server *s = check->s;
+    check->holds = pn_gguf_shard_holds(view_model_gguf(s->model), check->shard,
+                                       source_size_now(&s->sources->files[check->shard]));
+    return 0;
+}
+
+/* Whether a source that was changed is the same model still, so that things stand where they did.
+ * The last verdict is kept, with the stamp of the file it is on. */
+static bool is_same_model(server *s, unsigned shard)
+{
+    enum { HOLDS = 1 }; /* the lowest bit of a verdict */
+    const source_file *source = &s->sources->files[shard];
+    if (source_compare(source) != SOURCE_CHANGED)
+        return true;
+    uint64_t stamp = source_file_stamp(source) | HOLDS;
+    uint64_t verdict = atomic_load(&s->verdicts[shard]);
+    if ((verdict | HOLDS) == stamp)
+        return (verdict & HOLDS) != 0;
+    header_check check = {s, shard, false};
+    if (guard_run(header_check_run, &check) != 0)
+        return false;
+    if ((source_file_stamp(source) | HOLDS) == stamp)
+        atomic_store(&s->verdicts[shard], check.holds ? stamp : stamp & ~(uint64_t)HOLDS);
+    return check.holds;
+}
+
 static int add_claim(reply *r, const view_piece *piece)
 {
     claim *last = r->n_claims > 0 ? &r->claims[r->n_claims - 1] : NULL;
     if (piece->source_end == 0)
         return 0;
+    if (r->copies && piece->shard < r->s->sources->n && !is_same_model(r->s, piece->shard))
+        return EIO;
     if (last != NULL && last->shard == piece->shard) {
         last->source_end = MAX(last->source_end, piece->source_end);
         return 0;

@@ -27,7 +27,7 @@ typedef struct {
     uint64_t offset;
     size_t filled;   /* bytes of the reply so far, … */
     size_t buffered; /* … of which this many are in the buffer */
-    bool copies;     /* all of it goes through the buffer */
+    bool copies;     /* all of it goes through the buffer: a source was changed */
     bool is_due;     /* it is sent now: what goes to the kernel from the mapping is in memory */
     struct iovec segments[REPLY_SEGMENTS];
     int n_segments;

@@ -89,6 +89,7 @@ void server_free(server *s)
     ahead_free(s->ahead);
     threads_free(s->threads);
     free(s->has_told);
+    free(s->verdicts);
     free(s);
 }
 
@@ -118,7 +119,8 @@ int server_run(server *s, tree *t, view_model *model, const source_set *sources)
     s->model = model;
     s->sources = sources;
     s->has_told = calloc(sources->n, sizeof *s->has_told);
-    if (s->has_told == NULL)
+    s->verdicts = calloc(sources->n, sizeof *s->verdicts);
+    if (s->has_told == NULL || s->verdicts == NULL)
         return ENOMEM;
     int error = shake_hands(s);
     if (error == 0 && !loop_start(s->loop, s->session, thread_prepare, s))

@@ -38,21 +38,25 @@ static uint64_t mix(uint64_t stamp, int64_t number)
     return (stamp ^ (uint64_t)number) * UINT64_C(0x9e3779b97f4a7c15) + 1;
 }
 
+uint64_t source_file_stamp(const source_file *file)
+{
+    struct stat now = {0};
+    if (file->fd < 0)
+        return 0;
+    if (fstat(file->fd, &now) < 0)
+        now.st_size = (off_t)source_size_now(file);
+    uint64_t stamp = mix(0, now.st_size);
+    stamp = mix(stamp, now.st_mtim.tv_sec);
+    stamp = mix(stamp, now.st_mtim.tv_nsec);
+    stamp = mix(stamp, now.st_ctim.tv_sec);
+    return mix(stamp, now.st_ctim.tv_nsec);
+}
+
 uint64_t source_stamp(const source_set *set)
 {
     uint64_t stamp = 0;
-    for (unsigned i = 0; i < set->n; i++) {
-        struct stat now = {0};
-        if (set->files[i].fd < 0)
-            continue;
-        if (fstat(set->files[i].fd, &now) < 0)
-            now.st_size = (off_t)source_size_now(&set->files[i]);
-        stamp = mix(stamp, now.st_size);
-        stamp = mix(stamp, now.st_mtim.tv_sec);
-        stamp = mix(stamp, now.st_mtim.tv_nsec);
-        stamp = mix(stamp, now.st_ctim.tv_sec);
-        stamp = mix(stamp, now.st_ctim.tv_nsec);
-    }
+    for (unsigned i = 0; i < set->n; i++)
+        stamp = mix(stamp, (int64_t)source_file_stamp(&set->files[i]));
     return stamp;
 }
 

@@ -34,6 +34,9 @@ uint64_t source_size_now(const source_file *file);
 /* A number that is another one after any file was changed. */
 uint64_t source_stamp(const source_set *set);
 
+/* As source_stamp, of one file. */
+uint64_t source_file_stamp(const source_file *file);
+
 /* Whether any file is shorter than it was. */
 bool source_is_shorter(const source_set *set);
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gguf_file
+from mounting import SAMPLE_MAKER, run
 
 RAW = "tensors/raw/blk.1.ffn_gate.weight"
 F32 = "tensors/f32/blk.1.ffn_gate.weight"
@@ -170,6 +171,49 @@ def test_the_header_overwritten(mounted, sample, copy, filler):
         except OSError as error:
             assert error.errno in (errno.EIO, errno.ENOENT), path
     assert os.listdir(mount / "tensors/f32")
+
+
+@pytest.fixture
+def another(own):
+    """The sample with a key more, so that nothing stands where it did."""
+    path = own / "another.gguf"
+    assert run(SAMPLE_MAKER, "--keys=1", path).returncode == 0
+    return path
+
+
+def test_another_model_written_into_the_file(mounted, sample, copy, another):
+    """Its bytes are not shown as the old model's tensors; with the old bytes all is well again."""
+    mount = mounted(copy)
+    old = (mount / F32).read_bytes()
+    opened = [os.open(mount / path, os.O_RDONLY) for path in (RAW, F32, HEADER_FILE)]
+    with open(copy, "r+b") as file:
+        file.write(open(another, "rb").read())
+    for descriptor in opened:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        with pytest.raises(OSError, match="Input/output"):
+            os.pread(descriptor, 4096, 0)
+        os.close(descriptor)
+    for path in (RAW, F32, HEADER_FILE):  # the names are those of the other
+        assert read_errno(mount / path, 0, 4096) in (errno.EIO, errno.ENOENT), path
+    for path, offset in (("tensors.tsv", 0), ("metadata.json", 0), ("export/model.gguf", 100000),
+                         ("export/model.f32.safetensors", 100000)):
+        assert read_errno(mount / path, offset, 4096) == errno.EIO, path
+    assert (mount / "README.txt").read_bytes()
+    assert b"another model" in (mount / "problems.txt").read_bytes()
+    shutil.copyfile(sample, copy)
+    assert (mount / F32).read_bytes() == old
+    assert (mount / "export/model.gguf").read_bytes() == open(sample, "rb").read()
+
+
+def test_new_values_in_their_places(mounted, sample, copy):
+    """A tool that sets a key in place, as gguf-py's does, makes no other model of it."""
+    mount = mounted(copy)
+    with open(copy, "r+b") as file:
+        whole = file.read()
+        file.seek(whole.index(b"Sample Llama"))
+        file.write(b"Simple Llama")
+    assert (mount / "metadata/general.name").read_bytes() == b"Simple Llama\n"
+    assert (mount / F32).read_bytes() == (mounted(sample) / F32).read_bytes()
 
 
 def test_names_seen_while_the_header_was_wrong_are_not_kept(mounted, sample, copy):

@@ -187,6 +187,21 @@ def own_whole(shards, path):
     return path
 
 
+def test_another_file_written_over_one(mounted, shards, paths):
+    """What that shard held is gone, and all else is there."""
+    mount = mounted(paths[0])
+    folder = mount / "tensors/raw"
+    paths[1].write_bytes(shards[2].file())
+    for tensor in shards[0].tensors + shards[2].tensors:
+        assert (folder / tensor.name.decode()).read_bytes() == tensor.data
+    for tensor in shards[1].tensors:
+        with pytest.raises(OSError):
+            (folder / tensor.name.decode()).read_bytes()
+    paths[1].write_bytes(shards[1].file())
+    for tensor in shards[1].tensors:
+        assert (folder / tensor.name.decode()).read_bytes() == tensor.data
+
+
 def test_missing(mounted, shards, paths):
     paths[1].unlink()
     message = refusal(paths[0])
