@@ -16,7 +16,8 @@ _mount_gguf_mount_options() {
     before=${cur%"${cur##*views=}"}
     cur=${cur#"$before"}
     _mount_gguf_list : 'README.txt summary.txt problems.txt metadata.json metadata metadata.raw
-      tensors.tsv tensors.json raw f32 f16 bf16 npy info layers export'
+      tensors.tsv tensors.json tensors raw f32 f16 bf16 npy info layers export model.gguf
+      model.f32.safetensors model.f16.safetensors model.bf16.safetensors'
     COMPREPLY=("${COMPREPLY[@]/#/$before}")
     cur=$before$cur
     ;;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -11,6 +12,8 @@
 
 enum {
     MOST_CLASHES = 100,
+    LEAVING_TRIES = 50,
+    LEAVING_PAUSE = 5000, /* µs */
     TURN_TRIES = 200,
     TURN_PAUSE = 10000, /* µs */
 };
@@ -23,15 +26,39 @@ static char *name_of(const char *file)
     return name;
 }
 
+/* Whether it may be what a mount that has just ended is about to remove. */
+static bool may_vanish(const char *path)
+{
+    struct statx st;
+    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
+        return errno == ENOENT;
+    if (!S_ISDIR(st.stx_mode) || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
+        return false;
+    GDir *dir = g_dir_open(path, 0, NULL);
+    bool is_empty = dir != NULL && g_dir_read_name(dir) == NULL;
+    if (dir != NULL)
+        g_dir_close(dir);
+    return is_empty;
+}
+
+static int make(const char *path)
+{
+    return mkdir(path, 0777) < 0 ? errno : 0;
+}
+
 char *place_make(const char *file, GError **error)
 {
     g_autofree char *name = name_of(file);
     g_autofree char *path = g_strdup(name);
-    int e = mkdir(path, 0777) < 0 ? errno : 0;
+    int e = make(path);
+    for (int i = 0; e == EEXIST && i < LEAVING_TRIES && may_vanish(path); i++) {
+        g_usleep(LEAVING_PAUSE);
+        e = make(path);
+    }
     for (int i = 1; e == EEXIST && i < MOST_CLASHES; i++) {
         g_free(path);
         path = g_strdup_printf("%s (%d)", name, i);
-        e = mkdir(path, 0777) < 0 ? errno : 0;
+        e = make(path);
     }
     char *real = e == 0 ? realpath(path, NULL) : NULL;
     if (e == 0 && real == NULL)

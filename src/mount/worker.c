@@ -245,11 +245,27 @@ static int parse_run(void *arg)
     return 0;
 }
 
+static uint64_t count_cut(const pn_gguf_file *gguf)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < gguf->n_tensors; i++) {
+        pn_gguf_tensor tensor = pn_gguf_tensor_at(gguf, i);
+        n += tensor.available < tensor.nbytes;
+    }
+    return n;
+}
+
 static int problem_run(void *arg)
 {
     const worker *w = arg;
     g_autoptr(GString) problem = g_string_new(NULL);
     uint64_t n = w->gguf->n_problems;
+    uint64_t n_cut = n > 0 ? count_cut(w->gguf) : 0;
+    if (n_cut > 0)
+        log_send(LOG_LEVEL_WARNING,
+                 "%s: %" G_GUINT64_FORMAT " of its %" G_GUINT64_FORMAT
+                 " tensors are not all there; is it an unfinished download?",
+                 w->plan->options->file, n_cut, w->gguf->n_tensors);
     for (uint64_t i = 0; i < n && i < MAX_LOGGED_PROBLEMS; i++) {
         g_string_truncate(problem, 0);
         pn_gguf_problem_text(w->gguf, i, problem);

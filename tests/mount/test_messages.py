@@ -110,3 +110,14 @@ class TestUsers:
         done = run("setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin", program,
                    sample, point)
         assert done.returncode == 32 and "--cap-add SYS_ADMIN" in done.stderr, done.stderr
+
+
+def test_half_a_download(own, sample):
+    """It is said in one sentence before each tensor is."""
+    half = own / "half.gguf"
+    half.write_bytes(sample.read_bytes()[:300000])
+    done = mount_gguf("--print", "summary.txt", half)
+    first, *others = done.stderr.splitlines()
+    assert done.returncode == 0 and len(others) > 5
+    assert first == (f"mount.gguf: {half}: 30 of its 38 tensors are not all there; "
+                     "is it an unfinished download?")

@@ -221,6 +221,26 @@ def test_a_mount_point_is_made(own, sample):
     assert os.listdir(own) == ["below"]
 
 
+def test_the_directory_of_the_mount_before_is_no_clash(own, sample):
+    """umount returns a moment before it is removed."""
+    (own / "model.gguf").symlink_to(sample)
+    for _ in range(10):
+        point = made(own, "model", "model.gguf")
+        pids = processes_of("model.gguf")
+        assert run(*(["umount"] if IS_ROOT else ["fusermount3", "-u"]), point).returncode == 0
+    for pid in pids:
+        wait_for_end(pid)
+    assert os.listdir(own) == ["model.gguf"]
+
+
+def test_an_empty_directory_is_somebody_elses(own, sample):
+    (own / "model.gguf").symlink_to(sample)
+    (own / "model").mkdir()
+    point = made(own, "model (1)", "model.gguf")
+    unmount(point, "model.gguf")
+    assert sorted(os.listdir(own)) == ["model", "model.gguf"]
+
+
 @pytest.mark.parametrize("name,expected", [
     ("blob", "blob (1)"), (".gguf", ".gguf (1)"), ("a.gguf.gguf", "a.gguf"), ("x.GGUF", "x.GGUF (1)")])
 def test_names_of_mount_points(own, sample, name, expected):
