@@ -16,6 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     check_model(file);
+    g_assert_true(pn_gguf_shard_holds(file, 0, size));
+    g_assert_true(pn_gguf_shard_holds(file, 0, size / 2)); /* cut */
     check_writing(file);
     return 0;
 }

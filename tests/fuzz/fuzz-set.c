@@ -67,6 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     check_model(file);
+    for (unsigned i = 0; i < file->n_shards; i++)
+        g_assert_true(pn_gguf_shard_holds(file, i, file->shards[i].size));
     check_tree(file, &dice);
     check_writing(file);
     return 0;
