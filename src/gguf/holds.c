@@ -26,8 +26,10 @@ static bool head_holds(const pn_gguf_file *file, unsigned shard, uint64_t n_tens
     if (memcmp(in->data, "GGUF", 4) != 0)
         return false;
     in->at = 4;
-    pn_read_u32(in, &version);
+    if (!pn_read_u32(in, &version))
+        return false;
     in->narrow = version == 1;
+
     bool is_first = shard == file->kv_shard;
     return (!is_first || version == file->version) && pn_read_size(in, &n) && n == n_tensors &&
            pn_read_size(in, &n_kv) && (!is_first || n_kv == file->n_kv);
