@@ -36,7 +36,9 @@ void server_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 {
     server *s = fuse_req_userdata(req);
     server_thread *thread = server_thread_get(s);
-    bool is_whole = fi->fh != OPENED_DIRECT;
+    /* What fills the kernel's pages, as for sendfile and private mappings, names no owner; there a
+     * short reply would be taken for the end of the file. */
+    bool is_whole = fi->fh != OPENED_DIRECT || fi->lock_owner == 0;
     if (!(is_whole && ahead_answer(s->ahead, req, ino, (uint64_t)offset, size)))
         answer(s, thread, req, ino, size, (uint64_t)offset, is_whole);
     if (is_whole)

@@ -3,8 +3,8 @@
  * A long piece that stands in the mapping goes to the kernel from there; short ones and those that
  * have to be made go through a buffer. A reply is never short but at the end of the
  * file, for the kernel takes a short one for the end, and cuts the file: what cannot be had whole
- * is EIO. The exception is a file opened with direct_io, since part of it is lost for good: there a
- * reply ends with the last byte that can be had.
+ * is EIO. The exception is a read from a file opened with direct_io, since part of it is lost for
+ * good: that ends with the last byte that can be had.
  *
  * A source that is cut inside a page gives zeros up to the page's end. So before the reply, the
  * size of the source is compared with what each piece depends on. One that was changed may be cut

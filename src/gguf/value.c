@@ -106,11 +106,16 @@ static bool skip_elements(pn_parser *p, uint32_t type, uint64_t n, unsigned dept
         return pn_refuse_thing(p, PN_GGUF_ERROR_INVALID,
                                "nests arrays more than %d deep; the file is damaged",
                                PN_GGUF_MAX_NESTING);
-    if (type == PN_GGUF_STRING)
-        return skip_strings(&p->in, n) == n || skip_string(p, &count);
-    for (uint64_t i = 0; i < n; i++)
-        if (!array_head(p, &elem, &count) || !skip_elements(p, elem, count, depth + 1, odd_bool))
+    uint64_t first = type == PN_GGUF_STRING ? skip_strings(&p->in, n) : 0;
+    for (uint64_t i = first; i < n; i++) {
+        if (type == PN_GGUF_STRING) {
+            if (!skip_string(p, &count)) /* it says why */
+                return false;
+        } else if (!array_head(p, &elem, &count) ||
+                   !skip_elements(p, elem, count, depth + 1, odd_bool)) {
             return false;
+        }
+    }
     return true;
 }
 

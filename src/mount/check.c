@@ -177,6 +177,12 @@ char *check_mount_point(const char *dir, log_sink *log, GError **error)
 
 bool check_device(GError **error)
 {
+    if (access("/proc/self/mountinfo", R_OK) < 0) {
+        g_set_error(error, MOUNT_ERROR, MOUNT_SYSTEM,
+                    "/proc is not there, which tells what is mounted; it is needed to unmount "
+                    "again: mount -t proc proc /proc");
+        return false;
+    }
     int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     int e = errno;
     if (fd >= 0) {

@@ -4,15 +4,15 @@
 
 #ifdef HAVE_LIBSYSTEMD
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <systemd/sd-daemon.h>
-#endif
+#include <unistd.h>
 
-bool notify_send(const char *lines)
+enum { PATIENCE = 5 }; /* seconds, with a manager whose queue is full */
+
+static bool load_and_send(const char *lines)
 {
-#ifdef HAVE_LIBSYSTEMD
-    if (getenv("NOTIFY_SOCKET") == NULL)
-        return true;
     void *library = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return false;
@@ -22,6 +22,26 @@ bool notify_send(const char *lines)
         notify(0, lines); /* what it returns says whether somebody listened, and nobody need */
     dlclose(library);
     return notify != NULL;
+}
+
+static void on_alarm(int sig)
+{
+    /* the call that waits returns */
+}
+#endif
+
+bool notify_send(const char *lines)
+{
+#ifdef HAVE_LIBSYSTEMD
+    if (getenv("NOTIFY_SOCKET") == NULL)
+        return true;
+    struct sigaction action = {.sa_handler = on_alarm}, before;
+    sigaction(SIGALRM, &action, &before);
+    alarm(PATIENCE);
+    bool is_loaded = load_and_send(lines);
+    alarm(0);
+    sigaction(SIGALRM, &before, NULL);
+    return is_loaded;
 #else
     return true;
 #endif

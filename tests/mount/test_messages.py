@@ -121,3 +121,12 @@ def test_half_a_download(own, sample):
     assert done.returncode == 0 and len(others) > 5
     assert first == (f"mount.gguf: {half}: 30 of its 38 tensors are not all there; "
                      "is it an unfinished download?")
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="takes /proc away")
+def test_without_proc(sample, point):
+    """Nothing is mounted that could not be unmounted again."""
+    done = run("unshare", "-m", "sh", "-c", 'umount -l /proc && exec "$@"', "sh", PROGRAM, sample,
+               point)
+    assert said(done, 2).startswith("/proc is not there")
+    assert not is_mounted(point)

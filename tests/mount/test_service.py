@@ -106,6 +106,21 @@ def test_no_manager(mounted, sample, monkeypatch, name):
     mounted(sample).unmount()
 
 
+def test_a_manager_that_does_not_listen(mounted, sample, own, monkeypatch):
+    """Its queue is full, and stays so; the mount is made, and ends."""
+    with (socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener,
+          socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other):
+        listener.bind(f"{own}/notify")
+        other.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                other.sendto(b"x", f"{own}/notify")
+        monkeypatch.setenv("NOTIFY_SOCKET", f"{own}/notify")
+        mount = mounted(sample)
+        os.kill(mount.supervisor, signal.SIGTERM)
+        mount.wait_until_gone()
+
+
 def test_libsystemd_is_loaded_only_to_tell(mounted, sample, monkeypatch):
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     mount = mounted(sample)

@@ -105,6 +105,37 @@ def test_an_mmap_past_the_cut_is_a_bus_error_of_the_reader_alone(mounted, sample
     assert os.listdir(mount.point)
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_fills_the_kernels_pages_sees_no_end_at_the_cut(mounted, copy, place, when):
+    """sendfile, splice and private mappings: an error, and no zeros; the size stays."""
+    offset, size = place
+    end = offset + 60000
+    whole = open(copy, "rb").read()[offset:offset + size]
+    if when == "before":
+        os.truncate(copy, end)
+    mount = mounted(copy)
+    if when == "after":
+        os.truncate(copy, end)
+    inside = 60000 // 4096 * 4096  # the page of the cut
+    with open(mount / RAW, "rb") as file, open(os.devnull, "wb") as null:
+        for at in (inside, 60000):
+            with pytest.raises(OSError, match="Input/output"):
+                os.sendfile(null.fileno(), file.fileno(), at, 10000)
+        receiver, sender = os.pipe()
+        with pytest.raises(OSError, match="Input/output"):
+            os.splice(file.fileno(), sender, 10000, offset_src=60000)
+        os.close(receiver)
+        os.close(sender)
+        assert os.pread(file.fileno(), 10000, inside) == whole[inside:60000]
+        assert os.fstat(file.fileno()).st_size == size
+    code = ("import mmap, sys; f = open(sys.argv[1], 'rb');"
+            f"m = mmap.mmap(f.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ);"
+            f"sys.stdout.buffer.write(m[:{inside}]); sys.stdout.flush(); m[{inside + 4095}]")
+    done = subprocess.run([sys.executable, "-c", code, mount / RAW], timeout=30,
+                          stdout=subprocess.PIPE)
+    assert done.returncode == -7 and done.stdout == whole[:inside]
+
+
 def test_restored(mounted, sample, copy):
     """Bytes that were gone and are back can be read again."""
     mount = mounted(copy)
