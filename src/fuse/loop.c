@@ -484,7 +484,7 @@ int loop_run(loop *l)
 {
     pthread_mutex_lock(&l->lock);
     make_spares(l);
-    l->quiet = QUIET_LOOKS;
+    l->quiet = QUIET_LOOKS; /* until the first request */
     monitor(l);
     pthread_mutex_unlock(&l->lock);
     join_threads(l);

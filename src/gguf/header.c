@@ -131,7 +131,7 @@ const pn_kv_entry *pn_parser_find_key(const pn_parser *p, const char *key)
 
 static bool parse_alignment(pn_parser *p)
 {
-    static const char key[] = "general.alignment";
+    static const char key[] = PN_KEY_ALIGNMENT;
     const pn_kv_entry *kv = pn_parser_find_key(p, key);
 
     p->alignment = 32;

@@ -49,7 +49,7 @@ static bool name_holds(pn_reader *in, const pn_names *names, const pn_named *tab
 
 static bool is_alignment(const pn_gguf_kv *kv)
 {
-    static const char key[] = "general.alignment";
+    static const char key[] = PN_KEY_ALIGNMENT;
     return kv->key_len == strlen(key) && memcmp(kv->key, key, kv->key_len) == 0 && kv->nth == 1;
 }
 

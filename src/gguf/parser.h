@@ -4,6 +4,8 @@
 #include "gguf/reader.h"
 #include "gguf/tables.h"
 
+#define PN_KEY_ALIGNMENT "general.alignment"
+
 typedef struct {
     pn_reader in;
     const pn_gguf_source *source;

@@ -52,16 +52,19 @@ static bool skip_string(pn_parser *p, uint64_t *len)
     return pn_read_skip(&p->in, *len) || pn_refuse_count(p, *len, 1, "bytes of a string");
 }
 
-/* Steps over strings as long as they fit, its place in a register: a vocabulary has half a million.
- * Returns how many. */
-static uint64_t skip_strings(pn_reader *in, uint64_t n)
+/* As long as they fit with the place in a register: a vocabulary has half a million. */
+static bool skip_strings(pn_parser *p, uint64_t n)
 {
-    pn_reader at = *in;
-    uint64_t i = 0;
+    pn_reader in = p->in;
+    uint64_t i = 0, len;
 
-    for (uint64_t len; i < n && pn_read_size(&at, &len) && pn_read_skip(&at, len); i++)
-        in->at = at.at;
-    return i;
+    for (; i < n && pn_read_size(&in, &len) && pn_read_skip(&in, len); i++)
+        p->in.at = in.at;
+    for (; i < n; i++) {
+        if (!skip_string(p, &len)) /* it says why */
+            return false;
+    }
+    return true;
 }
 
 static bool skip_packed(pn_parser *p, uint32_t type, uint64_t n, uint8_t *odd_bool)
@@ -106,15 +109,11 @@ static bool skip_elements(pn_parser *p, uint32_t type, uint64_t n, unsigned dept
         return pn_refuse_thing(p, PN_GGUF_ERROR_INVALID,
                                "nests arrays more than %d deep; the file is damaged",
                                PN_GGUF_MAX_NESTING);
-    uint64_t first = type == PN_GGUF_STRING ? skip_strings(&p->in, n) : 0;
-    for (uint64_t i = first; i < n; i++) {
-        if (type == PN_GGUF_STRING) {
-            if (!skip_string(p, &count)) /* it says why */
-                return false;
-        } else if (!array_head(p, &elem, &count) ||
-                   !skip_elements(p, elem, count, depth + 1, odd_bool)) {
+    if (type == PN_GGUF_STRING)
+        return skip_strings(p, n);
+    for (uint64_t i = 0; i < n; i++) {
+        if (!array_head(p, &elem, &count) || !skip_elements(p, elem, count, depth + 1, odd_bool))
             return false;
-        }
     }
     return true;
 }

@@ -2,9 +2,9 @@
 #include "mount/check.h"
 
 #include "mount/mounts.h"
+#include "mount/place.h"
 #include "mount/words.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -90,16 +90,7 @@ bool check_order(const char *file, const char *dir, GError **error)
 
 static void warn_of_contents(const char *dir, log_sink *log)
 {
-    DIR *d = opendir(dir);
-    const struct dirent *entry;
-    if (d == NULL)
-        return;
-    do {
-        entry = readdir(d);
-    } while (entry != NULL &&
-             (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
-    closedir(d);
-    if (entry != NULL)
+    if (place_has_contents(dir))
         log_say(log, LOG_LEVEL_WARNING,
                 "%s: it is not empty; what is in it is hidden while the model is mounted", dir);
 }
@@ -175,14 +166,18 @@ char *check_mount_point(const char *dir, log_sink *log, GError **error)
     return path;
 }
 
+bool check_proc(GError **error)
+{
+    if (access("/proc/self/mountinfo", R_OK) == 0)
+        return true;
+    g_set_error(error, MOUNT_ERROR, MOUNT_SYSTEM,
+                "/proc is not there, which tells what is mounted; it is needed to unmount again: "
+                "mount -t proc proc /proc");
+    return false;
+}
+
 bool check_device(GError **error)
 {
-    if (access("/proc/self/mountinfo", R_OK) < 0) {
-        g_set_error(error, MOUNT_ERROR, MOUNT_SYSTEM,
-                    "/proc is not there, which tells what is mounted; it is needed to unmount "
-                    "again: mount -t proc proc /proc");
-        return false;
-    }
     int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     int e = errno;
     if (fd >= 0) {

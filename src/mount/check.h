@@ -17,5 +17,8 @@ char *check_mount_point(const char *dir, log_sink *log, GError **error);
 /* Whether nothing is mounted there; false, with the sentence, when something is. */
 bool check_free(const char *dir, GError **error);
 
+/* Whether it can be seen what is mounted. */
+bool check_proc(GError **error);
+
 /* Whether /dev/fuse is there for us. */
 bool check_device(GError **error);

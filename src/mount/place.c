@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -26,6 +25,12 @@ static char *name_of(const char *file)
     return name;
 }
 
+bool place_has_contents(const char *path)
+{
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    return dir != NULL && g_dir_read_name(dir) != NULL;
+}
+
 /* Whether it may be what a mount that has just ended is about to remove. */
 static bool may_vanish(const char *path)
 {
@@ -34,11 +39,7 @@ static bool may_vanish(const char *path)
         return errno == ENOENT;
     if (!S_ISDIR(st.stx_mode) || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
         return false;
-    GDir *dir = g_dir_open(path, 0, NULL);
-    bool is_empty = dir != NULL && g_dir_read_name(dir) == NULL;
-    if (dir != NULL)
-        g_dir_close(dir);
-    return is_empty;
+    return !place_has_contents(path);
 }
 
 static int make(const char *path)

@@ -4,6 +4,11 @@
 
 #include "mount/error.h"
 
+#include <stdbool.h>
+
+/* Whether something is seen to be in a directory. */
+bool place_has_contents(const char *path);
+
 /* Makes a directory named like the file without its .gguf, or with " (1)" behind it where there is
  * such a thing already. Its real path, to be freed; NULL. */
 char *place_make(const char *file, GError **error);

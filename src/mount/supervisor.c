@@ -534,7 +534,7 @@ static bool prepare(supervisor *s, GError **error)
         return false;
     if (o->action == ACTION_PRINT)
         return true;
-    if (!check_device(error))
+    if (!check_proc(error) || !check_device(error))
         return false;
     s->point =
         o->dir != NULL ? check_mount_point(o->dir, &s->log, error) : place_make(o->file, error);

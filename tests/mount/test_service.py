@@ -20,12 +20,16 @@ from mounting import (IS_ROOT, PROGRAM, clear_below, is_mounted, mount_gguf, pro
 NAME = "metadata/general.name"
 
 
+def call_umount(point):
+    done = run(*(["umount"] if IS_ROOT else ["fusermount3", "-u"]), point)
+    assert done.returncode == 0, done.stderr
+
+
 def unmount(point, word=None):
     """word: what the processes have on their command line, if that is not the mount point."""
     pids = processes_of(str(word or point))
     assert len(pids) == 2
-    done = run(*(["umount"] if IS_ROOT else ["fusermount3", "-u"]), point)
-    assert done.returncode == 0, done.stderr
+    call_umount(point)
     for pid in pids:
         wait_for_end(pid)
 
@@ -230,7 +234,7 @@ def test_a_mount_point_is_made(own, sample):
     pids = processes_of("below/model.gguf")
     assert len(pids) == 4
     for point in (first, second):
-        assert run(*(["umount"] if IS_ROOT else ["fusermount3", "-u"]), point).returncode == 0
+        call_umount(point)
     for pid in pids:
         wait_for_end(pid)
     assert os.listdir(own) == ["below"]
@@ -242,7 +246,7 @@ def test_the_directory_of_the_mount_before_is_no_clash(own, sample):
     for _ in range(10):
         point = made(own, "model", "model.gguf")
         pids = processes_of("model.gguf")
-        assert run(*(["umount"] if IS_ROOT else ["fusermount3", "-u"]), point).returncode == 0
+        call_umount(point)
     for pid in pids:
         wait_for_end(pid)
     assert os.listdir(own) == ["model.gguf"]

@@ -1,29 +1,5 @@
 /* Whether a header still says what it said: every byte of it is spoiled in turn. */
-#include <check.h>
-#include <pantheon/gguf.h>
-#include <stdlib.h>
-#include <string.h>
-
-typedef struct {
-    char *bytes;
-    gsize size;
-    pn_gguf_file *file; /* NULL: refused */
-} copy;
-
-static copy copy_of(const char *path)
-{
-    copy c = {0};
-    ck_assert(g_file_get_contents(path, &c.bytes, &c.size, NULL));
-    pn_gguf_source source = {(uint8_t *)c.bytes, c.size, path};
-    c.file = pn_gguf_parse(&source, NULL, NULL);
-    return c;
-}
-
-static void copy_clear(copy *c)
-{
-    pn_gguf_free(c->file);
-    g_free(c->bytes);
-}
+#include "gguf-test.h"
 
 static bool is_alignment(const pn_gguf_kv *kv)
 {
@@ -44,17 +20,17 @@ static bool *values_of(const pn_gguf_file *file)
     return values;
 }
 
-static void spoil_each_byte(copy *c, const char *path)
+static void spoil_each_byte(const parsed *c, const char *path)
 {
     g_autofree bool *values = values_of(c->file);
     for (uint64_t i = 0; i < c->file->header_size; i++) {
         c->bytes[i] ^= 0x10;
-        ck_assert_msg(pn_gguf_shard_holds(c->file, 0, c->size) == values[i], "%s, byte %d", path,
-                      (int)i);
+        ck_assert_msg(pn_gguf_shard_holds(c->file, 0, c->source.size) == values[i], "%s, byte %d",
+                      path, (int)i);
         ck_assert_msg(pn_gguf_shard_holds(c->file, 0, i), "%s, cut at %d", path, (int)i);
         c->bytes[i] ^= 0x10;
     }
-    ck_assert(pn_gguf_shard_holds(c->file, 0, c->size));
+    ck_assert(pn_gguf_shard_holds(c->file, 0, c->source.size));
 }
 
 /* All versions and byte orders, names that occur twice, empty ones, nested arrays. */
@@ -67,14 +43,16 @@ START_TEST(test_cases)
     int spoiled = 0;
     while ((name = g_dir_read_name(dir)) != NULL) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
-        copy c = copy_of(path);
-        if (c.file != NULL)
-            ck_assert_msg(pn_gguf_shard_holds(c.file, 0, c.size), "%s", path);
-        if (c.file != NULL && c.file->header_size < LONG) {
-            spoil_each_byte(&c, path);
+        g_autofree char *bytes = NULL;
+        gsize size;
+        ck_assert(g_file_get_contents(path, &bytes, &size, NULL));
+        g_autoptr(parsed) c = parse_bytes(bytes, size);
+        if (c->file != NULL)
+            ck_assert_msg(pn_gguf_shard_holds(c->file, 0, size), "%s", path);
+        if (c->file != NULL && c->file->header_size < LONG) {
+            spoil_each_byte(c, path);
             spoiled++;
         }
-        copy_clear(&c);
     }
     ck_assert_int_gt(spoiled, 30);
 }
@@ -82,13 +60,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gguf-holds");
     TCase *tc = tcase_create("gguf-holds");
     tcase_add_test(tc, test_cases);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite("gguf-holds", tc);
 }
